@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""CPU seconds and memory of whole shardsim runs, against limits.
+
+    bench/speed.py [--binary build/shardsim] [--repeat 5]
+
+CPU is user + system of the process and the children it waited for, the median of the repeats; memory
+is the largest resident set of any of them, the largest of the repeats. Exit status 1 when a limit is
+exceeded or a run fails.
+"""
+import argparse
+import os
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LINK = "--bandwidth 100GB/s --latency 0 --bytes 64MiB"
+# command line, limit in CPU seconds, limit in MiB or None
+CASES = [
+    (f"collective all-reduce --topology torus:16x16x16 {LINK}", 0.05, None),
+    (f"collective all-to-all --topology ring:256 {LINK} --full", 1.5, None),
+    (f"collective all-gather --topology ring:256 {LINK} --full", 0.3, None),
+    (f"collective all-to-all --topology switch:16384 {LINK} --grain fluid", 0.05, 64),
+    (f"collective all-gather --topology switch:16384 {LINK} --grain fluid", 0.05, 64),
+    ("run configs/runs/llama3-70b-v5p-64.yaml --out {out}", 0.1, None),
+]
+
+
+def measure(command):
+    """(CPU seconds, resident MiB) of one run; raises CalledProcessError when it fails."""
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def run_case(binary, text, repeat):
+    with tempfile.TemporaryDirectory() as out:
+        command = [binary, *shlex.split(text.replace("{out}", out))]
+        runs = [measure(command) for _ in range(repeat)]
+    return statistics.median(cpu for cpu, _ in runs), max(memory for _, memory in runs)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", default=str(ROOT / "build" / "shardsim"))
+    parser.add_argument("--repeat", type=int, default=5)
+    args = parser.parse_args()
+    binary = str(pathlib.Path(args.binary).resolve())
+
+    slow = 0
+    print(f"{'CPU s':>8} {'limit':>7} {'MiB':>7} {'limit':>6}  verdict  command")
+    for text, cpu_limit, memory_limit in CASES:
+        try:
+            cpu, memory = run_case(binary, text, args.repeat)
+        except (OSError, subprocess.CalledProcessError) as error:
+            slow += 1
+            print(f"{'-':>8} {cpu_limit:>7} {'-':>7} {memory_limit or '-':>6}  FAILED   {text}: {error}")
+            continue
+        over = cpu > cpu_limit or (memory_limit is not None and memory > memory_limit)
+        slow += over
+        print(f"{cpu:8.3f} {cpu_limit:>7} {memory:7.1f} {memory_limit or '-':>6}  "
+              f"{'OVER    ' if over else 'ok      '} {text}")
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+// CollectivePlan: who sends what to whom after what, without bytes and without a network.
+//
+// Ranks are points on the group's axes, row-major, first axis major. The data of a collective is cut
+// into *chunks* named {origin, dest, piece}: all-gather, reduce-scatter and all-reduce cut the array
+// into one shard per rank (dest = -1) and every shard into `pieces`; all-to-all has one chunk per
+// ordered pair. piece_share[p] is the share of piece p in its shard; the shares sum to 1.
+//
+//   all-gather on ring-oneway:3, step s:  rank r sends shard (r - s + 1) mod 3 to r + 1,
+//   after the send of step s-1 that brought it; one piece of share 1; 3 * 2 sends
+//
+// A plan may be folded: it then holds only the sends that leave representative ranks (rank
+// coordinates modulo `fold`), and `after` names the send's orbit. fold = sizes holds every send.
+// Bytes of a send = V * share; share is of the whole V (reference collectives.md §2).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardsim {
+
+enum class Collective : std::uint8_t {
+  all_gather, reduce_scatter, all_reduce, all_to_all, collective_permute
+};
+std::string_view to_text(Collective);  // "all-gather"
+
+struct ChunkSet {
+  int origin = 0;            // rank whose shard it is; for all-to-all the source
+  int dest = -1;             // all-to-all: the destination rank; otherwise -1
+  std::uint32_t spread = 0;  // bit i set: all origins along group axis i, not only this one's
+  int piece = 0;
+};
+
+struct Send {
+  int from = 0;
+  int to = 0;                // from == to: a local join without bytes ("all of `after` are done")
+  ChunkSet chunks;
+  double share = 0;          // of V
+  bool reduces = false;      // the receiver adds to its partial sum; otherwise it stores a copy
+  int axis = -1;             // group axis of a one-hop send, or -1: routed by the network
+  int direction = 0;         // +1 or -1 on that axis
+  int phase = 0;             // sends of one phase start together and share links fairly
+  int stage = 0;             // stages run one after the other; within one, every port has its own sends
+  bool posted = false;       // latency runs from the start of the collective, not after `waits`
+};
+
+struct CollectivePlan {
+  Collective kind = Collective::all_gather;
+  std::string algorithm;
+  std::vector<int> sizes;            // of the group's axes
+  std::vector<int> fold;             // per group axis, divides sizes
+  std::vector<double> piece_share;
+  std::vector<Send> sends;
+  std::vector<std::uint32_t> after_offset = {0};  // CSR: sends[i] waits for after[after_offset[i]..)
+  std::vector<std::uint32_t> after;
+
+  int ranks() const;
+  std::span<const std::uint32_t> waits_for(std::size_t send) const;
+  // Appends a send and returns its index. REQUIRES: `waits` name earlier sends (so that sends are in
+  // an order in which they can be played).
+  std::uint32_t add(const Send& send, std::span<const std::uint32_t> waits);
+  int phases() const;                // 1 + the largest phase, 0 without sends
+  int stages() const;                // 1 + the largest stage, 0 without sends
+  int representative(int rank) const;             // coordinates modulo fold
+  std::vector<int> representatives() const;       // ranks, ascending
+
+  // Bytes of a chunk set as a share of V: pieces times origins (all-to-all: one pair).
+  double share_of(const ChunkSet& chunks) const;
+  bool contains(const ChunkSet& chunks, int origin, int piece) const;
+};
+
+// Rank arithmetic on the group's axes (row-major).
+std::vector<int> rank_coordinates(std::span<const int> sizes, int rank);
+int rank_at(std::span<const int> sizes, std::span<const int> coordinates);  // taken modulo sizes
+int shifted(std::span<const int> sizes, int rank, int axis, int by);
+
+// The same plan backwards in time: every send reversed, adding instead of copying. An all-gather
+// becomes the reduce-scatter that takes exactly as long.
+CollectivePlan mirror(const CollectivePlan& gather);
+// Reduce-scatter, then all-gather; a rank sends its own shard on once all contributions are in.
+CollectivePlan sequence(const CollectivePlan& scatter, const CollectivePlan& gather);
+
+}  // namespace shardsim

@@ -1,0 +1,85 @@
+// The table of collective algorithms: for each, the plan, the closed form that the replay is checked
+// against, and why it does not suit a group.
+//
+// W1 is the bandwidth of one directed link; V the bytes of the collective: the gathered array
+// (all-gather), the unreduced array of one device (reduce-scatter, all-reduce), the whole array over
+// the group (all-to-all, collective-permute). Bandwidth terms: JAX Scaling Book ch. 3 and 12 in their
+// exact finite-N form; latency terms: Hockney's alpha-beta model, a step costs alpha + bytes/W1
+// (Thakur, Rabenseifner, Gropp 2005; Chan et al. 2007).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "ir/cluster.h"
+#include "ir/collective_plan.h"
+
+namespace shardsim {
+
+struct GroupAxis {
+  int size = 1;
+  Wiring wiring = Wiring::ring;
+  BytesPerSec w1;   // one directed link (ring) or one device's egress (star)
+  Seconds latency;  // per hop; per route on a star
+  int ports = 1;    // directed links that a device owns along the axis: 2 on a two-way ring
+};
+
+// The network as the ranks of one group see it: axes of size 1 left out.
+struct GroupNet {
+  std::vector<GroupAxis> axes;
+
+  int ranks() const;
+  std::vector<int> sizes() const;
+};
+GroupNet group_net(const Cluster& cluster, std::span<const int> axes);
+
+struct CollectiveAsk {
+  Collective kind = Collective::all_gather;
+  Bytes bytes;    // V
+  int shift = 1;  // collective-permute only
+};
+
+struct ClosedForm {
+  Seconds time;
+  std::string formula;   // in N, V, W1 and a (latency), as evaluated
+  bool exact = true;     // false: the latency term is an estimate
+};
+
+struct AlgorithmRow {
+  std::string_view name;
+  std::string_view help;
+  // Empty when the algorithm suits; otherwise the reason, as a clause.
+  std::string (*why_not)(const CollectiveAsk&, const GroupNet&);
+  // fold: per group axis, divides its size. REQUIRES: why_not is empty.
+  CollectivePlan (*plan)(const CollectiveAsk&, const GroupNet&, const std::vector<int>& fold);
+  ClosedForm (*closed_form)(const CollectiveAsk&, const GroupNet&);
+  // Sends of one rank in the flow grain, joins left out.
+  double (*sends_per_rank)(const CollectiveAsk&, const GroupNet&);
+};
+
+std::span<const AlgorithmRow> algorithms();
+const AlgorithmRow* find_algorithm(std::string_view name);  // nullptr when unknown
+std::vector<std::string> algorithm_names();
+
+// The suitable row with the smallest closed form, ties to the first; and the runner-up (nullptr when
+// there is none). REQUIRES: more than one rank.
+struct Choice {
+  const AlgorithmRow* best = nullptr;
+  const AlgorithmRow* runner_up = nullptr;
+};
+Choice choose_algorithm(const CollectiveAsk& ask, const GroupNet& net);
+
+// "W1 = 100 GB/s each way, W = 2*W1 = 200 GB/s per wrapped axis" or "W1 = W = 450 GB/s egress per
+// device": what the formula's W1 is here.
+std::string bandwidth_convention(const GroupNet& net);
+
+// The textbook's asymptotic figure: V/W, 2V/W, V/(4W) with W = 2*W1 of a two-way axis, W1 otherwise
+// (Scaling Book ch. 3). For the reader's comparison; not a bound.
+ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net);
+
+std::span<const Collective> collective_kinds();
+
+}  // namespace shardsim

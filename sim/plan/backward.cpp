@@ -1,0 +1,377 @@
+#include "plan/backward.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/must.h"
+#include "plan/cost.h"
+#include "plan/einsum.h"
+#include "plan/reshard.h"
+
+namespace shardsim {
+namespace {
+
+// The gradient of one tensor while its contributions come in.
+struct Gradient {
+  std::vector<Sharding> parts;  // distinct layouts of the contributions so far
+  int waiting = 0;              // contributions still to come
+  int contributions = 0;
+  Sharding held;                 // once complete
+  std::vector<Sharding> copies;  // gathered for a statement that produced partial sums
+};
+
+struct Backward {
+  const ShardInput& in;
+  ShardedLayer& out;
+  std::size_t forward_steps = 0;
+  std::vector<Gradient> gradients;            // [tensor]
+  std::vector<std::vector<Sharding>> copies;  // [tensor] layouts at hand, the held one first
+};
+
+// A name and a layout that a step reads.
+struct Read {
+  std::string name;
+  Sharding layout;
+  double element_bytes = 2;
+};
+
+const LayerTensor& tensor(const Backward& b, int t) {
+  return b.in.layer.tensors[static_cast<std::size_t>(t)];
+}
+bool is_parameter(const Backward& b, int t) {
+  return tensor(b, t).role == TensorRole::parameter;
+}
+Gradient& gradient(Backward& b, int t) {
+  return b.gradients[static_cast<std::size_t>(t)];
+}
+
+double element_bytes(const Backward& b, int t) {
+  return is_parameter(b, t) ? b.in.precision.weights : b.in.precision.activations;
+}
+double gradient_bytes(const Backward& b, int t) {
+  return is_parameter(b, t) ? b.in.precision.gradients : b.in.precision.activations;
+}
+std::string gradient_name(const Backward& b, int t) {
+  return "d" + tensor(b, t).name;
+}
+
+Sharding dual(Sharding layout) {
+  layout.unreduced.clear();
+  return layout;
+}
+
+bool has_layout(const std::vector<Sharding>& layouts, const Sharding& need) {
+  return std::any_of(layouts.begin(), layouts.end(),
+                     [&](const Sharding& layout) { return only_slices(layout, need); });
+}
+
+// The layout that the complete gradient is held in.
+Sharding target(const Backward& b, int t) {
+  const auto index = static_cast<std::size_t>(t);
+  return is_parameter(b, t) ? b.in.layouts.tensors[index].gradient : dual(b.out.held[index]);
+}
+
+std::string reduction_reason(const Backward& b, int t, const ShardedCollective& c) {
+  const int count = b.gradients[static_cast<std::size_t>(t)].contributions;
+  const std::string sum = count > 1 ? fmt::format(" ({} contributions added first)", count) : "";
+  const std::string axes = fmt::format("{}", fmt::join(c.axes, ", "));
+  if (c.kind == Collective::reduce_scatter) {
+    return fmt::format("{} is a partial sum over {}{}; it is held cut over {} on {}", c.tensor,
+                       axes, sum, axes, c.dim);
+  }
+  if (c.kind == Collective::all_reduce) {
+    return fmt::format("{} is a partial sum over {}{}: every device of {} read the same {}",
+                       c.tensor, axes, sum, axes, tensor(b, t).name);
+  }
+  return fmt::format("{} was cut when it was read; the adjoint of that gathers its gradient",
+                     tensor(b, t).name);
+}
+
+// All contributions are in: one reduction for each layout they came in.
+void complete(Backward& b, int t, ShardedStatement& last) {
+  Gradient& g = gradient(b, t);
+  g.held = target(b, t);
+  const ArrayInfo array{gradient_name(b, t), gradient_bytes(b, t)};
+  for (const Sharding& part : g.parts) {
+    for (ShardedCollective& c : reshard(b.in.layer, b.in.mesh, array, part, g.held)) {
+      const bool reduces = c.kind == Collective::reduce_scatter || c.kind == Collective::all_reduce;
+      c.case_text = reduces && last.kind == StatementKind::einsum ? "case 3" : "adjoint";
+      c.reason = reduction_reason(b, t, c);
+      last.after.push_back(std::move(c));
+    }
+  }
+  g.copies = {g.held};
+}
+
+// The step's output is one contribution to the gradient of t.
+void contribute(Backward& b, int t, ShardedStatement& step) {
+  Gradient& g = gradient(b, t);
+  if (g.contributions > 0 && step.memory_bytes > Bytes{}) {
+    step.memory_bytes += local_bytes(b.in.layer, b.in.mesh, step.out, gradient_bytes(b, t));
+  }
+  if (std::find(g.parts.begin(), g.parts.end(), step.out) == g.parts.end()) {
+    g.parts.push_back(step.out);
+  }
+  ++g.contributions;
+  must(g.waiting > 0, "a gradient gets one contribution for every read");
+  if (--g.waiting == 0) complete(b, t, step);
+}
+
+// The gradient of a statement's output in the dual of the layout the statement yielded.
+Read read_gradient(Backward& b, int t, const Sharding& yielded, ShardedStatement& step) {
+  Gradient& g = gradient(b, t);
+  const Sharding need = dual(yielded);
+  const ArrayInfo array{gradient_name(b, t), gradient_bytes(b, t)};
+  if (!has_layout(g.copies, need)) {
+    for (ShardedCollective& c : reshard(b.in.layer, b.in.mesh, array, g.held, need)) {
+      c.case_text = "adjoint";
+      c.reason =
+          fmt::format("the adjoint of what made {} from {}", to_text(g.held), to_text(yielded));
+      step.before.push_back(std::move(c));
+    }
+    g.copies.push_back(need);
+  }
+  return {array.name, need, array.element_bytes};
+}
+
+// An array of the forward pass as it was computed with; weights freed since are gathered again.
+Read read_array(Backward& b, int t, const Sharding& used, ShardedStatement& step) {
+  auto& copies = b.copies[static_cast<std::size_t>(t)];
+  const Read read{tensor(b, t).name, used, element_bytes(b, t)};
+  if (has_layout(copies, used)) return read;
+  for (ShardedCollective& c :
+       reshard(b.in.layer, b.in.mesh, {read.name, read.element_bytes}, copies.front(), used)) {
+    c.case_text = "layout";
+    c.reason = fmt::format("{} was freed after the forward pass and is gathered again", read.name);
+    step.before.push_back(std::move(c));
+  }
+  copies.push_back(used);
+  return read;
+}
+
+ShardedStatement new_step(StatementKind kind, std::string text) {
+  ShardedStatement step;
+  step.pass = Pass::backward;
+  step.kind = kind;
+  step.text = std::move(text);
+  return step;
+}
+
+// Work, contribution and the step itself.
+void finish(Backward& b, ShardedStatement step, const std::vector<Read>& reads, int target_tensor,
+            double attention_share = 0) {
+  StepWork work;
+  work.attention_share = attention_share;
+  for (const Read& read : reads) {
+    step.operand_names.push_back(read.name);
+    step.operands.push_back(read.layout);
+    work.element_bytes.push_back(read.element_bytes);
+  }
+  step.out_name = gradient_name(b, target_tensor);
+  work.element_bytes.push_back(gradient_bytes(b, target_tensor));
+  if (step.kind != StatementKind::add) add_work(b.in.layer, b.in.mesh, work, step);
+  contribute(b, target_tensor, step);
+  b.out.steps.push_back(std::move(step));
+}
+
+// A weight that is gathered again moves for the same case as in the forward pass.
+void name_regather_cases(const std::string& weight, ShardedStatement& step) {
+  for (ShardedCollective& c : step.before) {
+    const auto axis = std::find_if(step.cases.begin(), step.cases.end(),
+                                   [&](const AxisCase& a) { return a.axis == c.axes.front(); });
+    if (c.tensor != weight || axis == step.cases.end()) continue;
+    c.case_text = fmt::format("case {}", axis->number);
+    c.reason = fmt::format("{} {}; {}", axis->axis, axis->why, c.reason);
+  }
+}
+
+// Indices of a statement's operands, activations before weights: the gradients that others wait for
+// come first.
+std::vector<std::size_t> gradient_order(const Backward& b, const LayerStatement& st) {
+  std::vector<std::size_t> order;
+  for (const bool parameters : {false, true}) {
+    for (std::size_t i = 0; i < st.in.size(); ++i) {
+      if (is_parameter(b, st.in[i]) == parameters) order.push_back(i);
+    }
+  }
+  return order;
+}
+
+// Restores the axes of dims that the forward pass summed within one operand: their gradient is the
+// same everywhere, so every block of them is known.
+void spread_summed_dims(const Sharding& used, Sharding& out) {
+  for (DimLayout& dim : out.dims) {
+    const std::vector<std::string>& axes = used.find(dim.dim)->axes;
+    if (dim.axes.empty() && !axes.empty()) {
+      dim.axes = axes;
+      for (const std::string& axis : axes) std::erase(out.unreduced, axis);
+    }
+  }
+}
+
+// dA = dC * B, and dB = A * dC: one statement for the operand at `i`.
+void einsum_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
+                    std::size_t i) {
+  const int wanted = st.in[i];
+  const int other = st.in[1 - i];
+  const std::string dc = gradient_name(b, st.out);
+  const std::string da = gradient_name(b, wanted);
+  const std::string& name = tensor(b, other).name;
+  ShardedStatement step =
+      new_step(StatementKind::einsum, i == 0 ? fmt::format("{} = {} * {}", da, dc, name)
+                                             : fmt::format("{} = {} * {}", da, name, dc));
+  const Sharding dc_before = gradient(b, st.out).copies.back();
+  const Sharding other_before = b.copies[static_cast<std::size_t>(other)].back();
+  const Read cotangent = read_gradient(b, st.out, forward.out, step);
+  const Read factor = read_array(b, other, forward.operands[1 - i], step);
+  const EinsumOperand left{{dc, cotangent.element_bytes}, dc_before, {}, ""};
+  const EinsumOperand right{{name, factor.element_bytes}, other_before, {}, ""};
+  Einsum einsum{{left, right}, {da, gradient_bytes(b, wanted)}, tensor(b, wanted).dims, nullptr};
+  if (i == 1) std::swap(einsum.in[0], einsum.in[1]);
+  step.cases = axis_cases(b.in.mesh, einsum);
+  name_regather_cases(name, step);
+  step.out = einsum_output(b.in.mesh, cotangent.layout, factor.layout, einsum.out_dims);
+  spread_summed_dims(forward.operands[i], step.out);
+  if (i == 0) return finish(b, std::move(step), {cotangent, factor}, wanted);
+  finish(b, std::move(step), {factor, cotangent}, wanted);
+}
+
+void add_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
+                 std::size_t i) {
+  ShardedStatement step =
+      new_step(StatementKind::add,
+               fmt::format("{} = {}", gradient_name(b, st.in[i]), gradient_name(b, st.out)));
+  const Read cotangent = read_gradient(b, st.out, forward.out, step);
+  step.out = dual(forward.operands[i]);
+  finish(b, std::move(step), {cotangent}, st.in[i]);
+}
+
+void elementwise_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
+                         std::size_t i) {
+  const std::string& in = tensor(b, st.in[0]).name;
+  const std::string dc = gradient_name(b, st.out);
+  const std::string da = gradient_name(b, st.in[i]);
+  const bool gated = st.kind == StatementKind::gated;
+  std::string text = fmt::format("{} = {}'({}) * {}", da, st.function, in, dc);
+  if (gated && i == 0) text += fmt::format(" * {}", tensor(b, st.in[1]).name);
+  if (gated && i == 1) text = fmt::format("{} = {}({}) * {}", da, st.function, in, dc);
+  ShardedStatement step = new_step(st.kind, std::move(text));
+  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
+  if (gated && i == 0) reads.push_back(read_array(b, st.in[1], forward.operands[1], step));
+  step.out = forward.operands[i];
+  finish(b, std::move(step), reads, st.in[i]);
+}
+
+// The scale's gradient is summed over every dim it lacks: partial sums over the axes that cut them.
+Sharding scale_gradient(const Sharding& input, const Sharding& scale, const Mesh& mesh) {
+  return einsum_output(mesh, input, scale, [&] {
+    std::vector<std::string> dims;
+    for (const DimLayout& dim : scale.dims) dims.push_back(dim.dim);
+    return dims;
+  }());
+}
+
+void norm_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
+                  std::size_t i) {
+  const std::string& x = tensor(b, st.in[0]).name;
+  const std::string dc = gradient_name(b, st.out);
+  ShardedStatement step = new_step(
+      StatementKind::norm,
+      i == 0 ? fmt::format("d{} = norm'({}) * {}", x, x, dc)
+             : fmt::format("{} = sum of {} * norm({})", gradient_name(b, st.in[1]), dc, x));
+  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
+  if (i == 0) {
+    if (st.in.size() > 1) reads.push_back(read_array(b, st.in[1], forward.operands[1], step));
+    step.out = forward.operands[0];
+  } else {
+    step.out = scale_gradient(forward.operands[0], forward.operands[1], b.in.mesh);
+  }
+  finish(b, std::move(step), reads, st.in[i]);
+}
+
+// Of the backward flops 8*B*T*S*N*H: dV = P'dO is a quarter; dQ needs dP = dO V' and dS K; dK =
+// dS'Q.
+void attention_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
+                       std::size_t i) {
+  constexpr double kShares[] = {1.0, 0.5, 0.5};  // of the forward flops: dQ, dK, dV
+  ShardedStatement step =
+      new_step(StatementKind::attention,
+               fmt::format("{} = attention'({}, {}, {}, {})", gradient_name(b, st.in[i]),
+                           gradient_name(b, st.out), tensor(b, st.in[0]).name,
+                           tensor(b, st.in[1]).name, tensor(b, st.in[2]).name));
+  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  for (std::size_t k = 0; k < 3; ++k) {
+    reads.push_back(read_array(b, st.in[k], forward.operands[k], step));
+  }
+  step.out = forward.operands[i];
+  finish(b, std::move(step), reads, st.in[i], kShares[i] * (st.causal ? 0.5 : 1.0));
+}
+
+void adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
+             std::size_t i) {
+  switch (st.kind) {
+    case StatementKind::einsum:
+      return einsum_adjoint(b, st, forward, i);
+    case StatementKind::add:
+      return add_adjoint(b, st, forward, i);
+    case StatementKind::elementwise:
+    case StatementKind::gated:
+      return elementwise_adjoint(b, st, forward, i);
+    case StatementKind::norm:
+      return norm_adjoint(b, st, forward, i);
+    case StatementKind::attention:
+      return attention_adjoint(b, st, forward, i);
+  }
+}
+
+// What the forward pass leaves behind: the held layouts, and gathered copies that are not freed.
+void collect_copies(Backward& b) {
+  const auto count = static_cast<int>(b.in.layer.tensors.size());
+  for (int t = 0; t < count; ++t) {
+    b.copies.push_back({b.out.held[static_cast<std::size_t>(t)]});
+  }
+  for (const ShardedStatement& step : b.out.steps) {
+    for (const ShardedCollective& c : step.before) {
+      const int t = b.in.layer.tensor(c.tensor);
+      must(t >= 0, "forward collectives move tensors of the layer");
+      if (b.in.layouts.regathers(b.in.layer, t)) continue;
+      b.copies[static_cast<std::size_t>(t)].push_back(c.after);
+    }
+  }
+}
+
+void count_reads(Backward& b) {
+  b.gradients.resize(b.in.layer.tensors.size());
+  for (const LayerStatement& st : b.in.layer.statements) {
+    for (const int t : st.in) ++gradient(b, t).waiting;
+  }
+  // Nothing in the layer reads its outputs: their gradients come from outside, complete.
+  for (std::size_t t = 0; t < b.gradients.size(); ++t) {
+    if (b.gradients[t].waiting != 0) continue;
+    b.gradients[t].held = dual(b.out.held[t]);
+    b.gradients[t].copies = {b.gradients[t].held};
+  }
+}
+
+}  // namespace
+
+void append_backward(const ShardInput& input, ShardedLayer& sharded) {
+  Backward b{input, sharded, sharded.steps.size(), {}, {}};
+  must(b.forward_steps == input.layer.statements.size(), "one forward step for every statement");
+  collect_copies(b);
+  count_reads(b);
+  for (std::size_t s = b.forward_steps; s-- > 0;) {
+    const LayerStatement& st = input.layer.statements[s];
+    const ShardedStatement forward = sharded.steps[s];  // a copy: steps grow meanwhile
+    for (const std::size_t i : gradient_order(b, st)) adjoint(b, st, forward, i);
+  }
+  sharded.padding = padding_of(input, sharded);
+  sharded.model_flops = model_flops(input.layer) * 3;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,116 @@
+#include "plan/collective_run.h"
+
+#include <fmt/format.h>
+
+namespace shardsim {
+
+namespace {
+
+constexpr double kMostOps = 3e7;
+constexpr double kBytesPerOp = 120;  // op, dependencies, start and end
+
+}  // namespace
+
+AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& ask, const GroupNet& net,
+                               const SourcePos& pos, std::vector<Problem>& problems) {
+  if (wanted != "auto") {
+    const AlgorithmRow* row = find_algorithm(wanted);
+    if (row == nullptr) {
+      std::vector<std::string> names = algorithm_names();
+      names.emplace_back("auto");
+      problems.push_back({pos, fmt::format("expected a collective algorithm, found \"{}\"", wanted),
+                          suggestion(wanted, names)});
+      return {};
+    }
+    if (net.axes.empty()) return {nullptr, "one device: nothing is sent"};
+    const std::string why_not = row->why_not(ask, net);
+    if (!why_not.empty()) {
+      const Choice choice = choose_algorithm(ask, net);
+      problems.push_back({pos,
+                          fmt::format("{} cannot do this {}: {}", wanted, to_text(ask.kind), why_not),
+                          choice.best == nullptr ? "" : fmt::format("{} can", choice.best->name)});
+      return {};
+    }
+    return {row, fmt::format("{}, as asked for", wanted)};
+  }
+  if (net.axes.empty()) return {nullptr, "one device: nothing is sent"};
+  const Choice choice = choose_algorithm(ask, net);
+  if (choice.best == nullptr) {
+    problems.push_back({pos, fmt::format("no algorithm can do {} on this group", to_text(ask.kind)), ""});
+    return {};
+  }
+  const Seconds best = choice.best->closed_form(ask, net).time;
+  if (choice.runner_up == nullptr) {
+    return {choice.best, fmt::format("{} ({}): the only one that suits", choice.best->name, to_text(best))};
+  }
+  const Seconds other = choice.runner_up->closed_form(ask, net).time;
+  return {choice.best, fmt::format("{} ({}): smallest closed form, then {} ({})", choice.best->name,
+                                   to_text(best), choice.runner_up->name, to_text(other))};
+}
+
+CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& cluster,
+                                 std::vector<std::string> axis_names) {
+  const GroupNet net = group_net(cluster, call.axes);
+  CollectiveInstance instance;
+  instance.kind = call.ask.kind;
+  instance.axes = std::move(axis_names);
+  instance.devices = net.ranks();
+  instance.bytes = call.ask.bytes;
+  instance.convention = bandwidth_convention(net);
+  if (call.algorithm == nullptr) {
+    instance.algorithm = "none";
+    instance.formula = "0: one device";
+    return instance;
+  }
+  const ClosedForm form = call.algorithm->closed_form(call.ask, net);
+  instance.algorithm = call.algorithm->name;
+  instance.analytic = form.time;
+  instance.formula = form.formula;
+  instance.exact = form.exact;
+  const ClosedForm book = textbook(call.ask, net);
+  instance.textbook = book.time;
+  instance.textbook_formula = book.formula;
+  return instance;
+}
+
+void refuse_too_many_ops(double ops, bool full, const SourcePos& pos) {
+  if (ops <= kMostOps) return;
+  throw ConfigError({{pos,
+                      fmt::format("expected at most {:.0f} million operations, found about {:.3g} million "
+                                  "(about {:.3g} GiB)",
+                                  kMostOps / 1e6, ops / 1e6, ops * kBytesPerOp / 1073741824.0),
+                      full ? "leave out --full: folding by symmetry gives the same times" : "use --grain fluid"}});
+}
+
+Lowered lower_collectives(const CollectiveRequest& request) {
+  Lowered result;
+  Plan& plan = result.plan;
+  plan.cluster = request.cluster;
+  plan.fold = request.full ? Fold::full(request.cluster) : Fold::orbits(request.cluster);
+  for (std::size_t i = 0; i < request.cluster.axes.size(); ++i) {
+    const Axis& axis = request.cluster.axes[i];
+    plan.mesh.axes.push_back({axis.name, axis.size, {static_cast<int>(i)}});
+  }
+  GraphBuilder builder(plan.cluster, plan.fold);
+  CollectiveLowering lowering(builder, request.grain);
+  const std::uint32_t start_origin = builder.origin({.name = "start", .stream = "start"});
+  const OpId start = builder.join({}, 0, start_origin);
+  for (const CollectiveCall& call : request.calls) {
+    std::vector<std::string> names;
+    for (const int a : call.axes) names.push_back(plan.cluster.axes[static_cast<std::size_t>(a)].name);
+    CollectiveInstance instance = describe_call(call, plan.cluster, names);
+    const std::uint32_t origin =
+        builder.origin({.name = fmt::format("{} over {}", to_text(call.ask.kind), fmt::join(names, ", ")),
+                        .stream = fmt::format("{}{}", fmt::join(names, ","), plan.collectives.size()),
+                        .collective = static_cast<int>(plan.collectives.size())});
+    std::vector<OpId> latest(static_cast<std::size_t>(plan.fold.classes()), start);
+    CollectiveLowering::Bracket bracket = lowering.lower(call, origin, latest);
+    instance.begin = std::move(bracket.begin);
+    instance.end = std::move(bracket.end);
+    plan.collectives.push_back(std::move(instance));
+  }
+  result.graph = builder.take();
+  return result;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,40 @@
+// From "these collectives on this cluster" to ops: what the `collective` command runs, and how every
+// collective of a run is described.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/problem.h"
+#include "ir/plan.h"
+#include "plan/algorithms.h"
+#include "plan/lower_collective.h"
+
+namespace shardsim {
+
+// Names the algorithm that a call gets: `wanted`, or with "auto" the cheapest closed form. Says which,
+// why, and the runner-up in `reason`. Appends a problem at `pos` when `wanted` is unknown or unsuited.
+struct AlgorithmChoice {
+  const AlgorithmRow* row = nullptr;  // nullptr: one rank, nothing to send, or a problem
+  std::string reason;
+};
+AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& ask, const GroupNet& net,
+                               const SourcePos& pos, std::vector<Problem>& problems);
+
+// The instance of a call for reports; the bracket is filled in by lowering.
+CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& cluster,
+                                 std::vector<std::string> axis_names);
+
+// Collectives that start together, all groups of the mesh at once.
+struct CollectiveRequest {
+  Cluster cluster;
+  std::vector<CollectiveCall> calls;
+  Grain grain = Grain::flow;
+  bool full = false;
+};
+Lowered lower_collectives(const CollectiveRequest& request);
+
+// Throws ConfigError at `pos` when the graph would have more than about 30 million ops.
+void refuse_too_many_ops(double ops, bool full, const SourcePos& pos);
+
+}  // namespace shardsim

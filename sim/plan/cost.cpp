@@ -1,0 +1,150 @@
+#include "plan/cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/must.h"
+#include "plan/reshard.h"
+
+namespace shardsim {
+namespace {
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool uses(const Sharding& sharding, std::string_view axis) {
+  return sharding.dim_of_axis(axis) != nullptr || has(sharding.unreduced, axis);
+}
+
+double local_size(const Layer& layer, const Mesh& mesh, const DimLayout& dim) {
+  return local_dim(layer.dim_size(dim.dim), mesh.size_of(dim.axes)).size;
+}
+
+// Product over all distinct dims; where an operand and the output differ the operand is what is
+// multiplied.
+Flops einsum_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step,
+                   bool& contracts) {
+  std::set<std::string> seen;
+  double product = 1;
+  contracts = false;
+  for (const Sharding& operand : step.operands) {
+    for (const DimLayout& dim : operand.dims) {
+      if (!seen.insert(dim.dim).second) continue;
+      product *= local_size(layer, mesh, dim);
+      contracts = contracts || step.out.find(dim.dim) == nullptr;
+    }
+  }
+  for (const DimLayout& dim : step.out.dims) {
+    if (seen.insert(dim.dim).second) product *= local_size(layer, mesh, dim);
+  }
+  return Flops{contracts ? 2 * product : product};
+}
+
+// 4 * batch * T * S * N * H of local blocks; q is [batch..., T, N, H], k has S in place of T.
+Flops attention_flops(const Layer& layer, const Mesh& mesh, const Sharding& q, const Sharding& k) {
+  must(q.dims.size() >= 3 && k.dims.size() == q.dims.size(), "attention operands have their dims");
+  const double positions = local_size(layer, mesh, k.dims[k.dims.size() - 3]);
+  return Flops{4 * local_elements(layer, mesh, q) * positions};
+}
+
+}  // namespace
+
+void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, ShardedStatement& step) {
+  const double out_elements = local_elements(layer, mesh, step.out);
+  if (step.kind == StatementKind::einsum) {
+    step.flops = einsum_flops(layer, mesh, step, step.matmul);
+  } else if (step.kind == StatementKind::attention) {
+    step.matmul = true;
+    // Forward (Q, K, V); backward (dO, Q, K, V).
+    const std::size_t q = step.operands.size() - 3;
+    step.flops =
+        attention_flops(layer, mesh, step.operands[q], step.operands[q + 1]) * work.attention_share;
+  } else {
+    for (const Sharding& read : step.operands)
+      step.flops += Flops{local_elements(layer, mesh, read)};
+  }
+  step.memory_bytes = Bytes{out_elements * work.element_bytes.back()};
+  for (std::size_t i = 0; i < step.operands.size(); ++i) {
+    step.memory_bytes += local_bytes(layer, mesh, step.operands[i], work.element_bytes[i]);
+  }
+  for (const MeshAxis& axis : mesh.axes) {
+    const bool used = uses(step.out, axis.name) ||
+                      std::any_of(step.operands.begin(), step.operands.end(),
+                                  [&](const Sharding& s) { return uses(s, axis.name); });
+    if (!used && axis.size > 1) step.idle_axes.push_back(axis.name);
+  }
+}
+
+Flops model_flops(const Layer& layer) {
+  const Mesh one_device;
+  Flops sum;
+  for (const LayerStatement& s : layer.statements) {
+    ShardedStatement step;
+    step.out = whole(layer.tensors[static_cast<std::size_t>(s.out)].dims);
+    for (const int t : s.in) {
+      step.operands.push_back(whole(layer.tensors[static_cast<std::size_t>(t)].dims));
+    }
+    bool contracts = false;
+    if (s.kind == StatementKind::einsum) {
+      const Flops flops = einsum_flops(layer, one_device, step, contracts);
+      if (contracts) sum += flops;
+    } else if (s.kind == StatementKind::attention) {
+      sum += attention_flops(layer, one_device, step.operands[0], step.operands[1]) *
+             (s.causal ? 0.5 : 1.0);
+    }
+  }
+  return sum;
+}
+
+Precision element_bytes(const PrecisionSpec& spec) {
+  const auto bytes = [](const Chosen<std::string>& dtype, std::string_view otherwise) {
+    return dtype_bytes(dtype.value.empty() ? otherwise : std::string_view(dtype.value));
+  };
+  return {bytes(spec.weights, "bf16"), bytes(spec.gradients, "bf16"),
+          bytes(spec.activations, "bf16"), bytes(spec.optimizer, "fp32")};
+}
+
+ChipRates chip_rates(const ChipSpec& chip, const Chosen<std::string>& variant,
+                     const Chosen<std::string>& dtype, std::vector<Problem>& problems) {
+  double compute = 1;
+  double memory = 1;
+  if (variant.given && variant.value != "nominal") {
+    const auto row = std::find_if(chip.variants.begin(), chip.variants.end(),
+                                  [&](const ChipVariant& v) { return v.name == variant.value; });
+    if (row != chip.variants.end()) {
+      compute = row->compute;
+      memory = row->memory;
+    } else {
+      std::vector<std::string> names;
+      for (const ChipVariant& v : chip.variants) names.push_back(v.name);
+      problems.push_back({variant.pos,
+                          fmt::format("chip {} has no variant \"{}\"", chip.name, variant.value),
+                          suggestion(variant.value, names)});
+    }
+  }
+  const std::string name = dtype.value.empty() ? "bf16" : dtype.value;
+  const auto peak = std::find_if(chip.peak.begin(), chip.peak.end(),
+                                 [&](const auto& entry) { return entry.first == name; });
+  if (peak == chip.peak.end()) {
+    std::vector<std::string> names;
+    for (const auto& entry : chip.peak) names.push_back(entry.first);
+    problems.push_back(
+        {dtype.pos,
+         fmt::format("chip {} has no peak for {}; it has {}", chip.name, name, joined_or(names)),
+         ""});
+    return {};
+  }
+  return {peak->second * compute, chip.memory_bandwidth * memory, chip.launch_overhead};
+}
+
+Seconds cost(const ShardedStatement& step, const ChipRates& rates) {
+  if (step.flops == Flops{} && step.memory_bytes == Bytes{}) return {};
+  const Seconds memory = step.memory_bytes / rates.memory;
+  const Seconds math = step.matmul ? step.flops / rates.peak : Seconds{};
+  return std::max(memory, math) + rates.launch;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,57 @@
+// cost: the work of a statement, and its seconds by the roofline
+//
+//   seconds = max(flops / peak, bytes / memory bandwidth) + launch overhead
+//
+// (Williams et al. 2009; JAX Scaling Book ch. 1). Conventions of the work, all per device on padded
+// local blocks:
+//
+//   einsum       2 * product of the local sizes of all its dims, or 1 * without a contraction
+//   attention    4 * B * T * S * N * H (scores and values), half of it when causal; backward twice
+//                that (scores are not recomputed); the scores never leave the chip (FlashAttention)
+//   the others   1 flop per element and array read; they are charged their memory traffic only
+//   bytes        every array read once and the output written once; a gradient that is added to an
+//                earlier contribution reads that, too
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/units.h"
+#include "ir/cluster.h"
+#include "ir/layer.h"
+#include "ir/sharded_layer.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+// Fills flops, memory_bytes, matmul and idle_axes of a step whose layouts are known.
+// `element_bytes` are those of the operands, then of the output.
+struct StepWork {
+  std::vector<double> element_bytes;
+  double attention_share = 0;  // of the forward flops of attention, halving for `causal` included
+};
+void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, ShardedStatement& step);
+
+// Whole machine, nothing padded or repeated: einsums that contract, and attention. Forward only; a
+// training step is 3 times that (Chowdhery et al. 2022, appendix B: no recomputation counted).
+Flops model_flops(const Layer& layer);
+
+// Bytes per element of each role. A name that is not given is bf16, or fp32 for the optimizer.
+Precision element_bytes(const PrecisionSpec& spec);
+
+// What a device can do, the variant's factors included.
+struct ChipRates {
+  FlopsPerSec peak;
+  BytesPerSec memory;
+  Seconds launch;
+};
+
+// Appends a problem when the chip has no such variant, or no peak for the dtype of the activations.
+ChipRates chip_rates(const ChipSpec& chip, const Chosen<std::string>& variant,
+                     const Chosen<std::string>& dtype, std::vector<Problem>& problems);
+
+// A step without work (the gradient of an add is passed on) costs nothing, not even a launch.
+Seconds cost(const ShardedStatement& step, const ChipRates& rates);
+
+}  // namespace shardsim

@@ -1,0 +1,194 @@
+#include "plan/direct.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace shardsim {
+
+namespace {
+
+CollectivePlan empty_plan(const PlanFrame& frame, Collective kind) {
+  CollectivePlan plan;
+  plan.kind = kind;
+  plan.algorithm = frame.algorithm;
+  plan.sizes = frame.sizes;
+  plan.fold = frame.fold;
+  plan.piece_share = {1.0};
+  return plan;
+}
+
+// The displacement of rank `to` from rank 0 is to's coordinates; the same one from `from`.
+int displaced(std::span<const int> sizes, int from, int displacement) {
+  int result = 0;
+  int stride = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    result += (from % sizes[i] + displacement % sizes[i]) % sizes[i] * stride;
+    stride *= sizes[i];
+    from /= sizes[i];
+    displacement /= sizes[i];
+  }
+  return result;
+}
+
+// Displacements whose hops are equal up to sign and exchange of alike axes, and the load that they
+// put on a port of each axis (in chunks).
+struct Class {
+  std::vector<int> displacements;
+  std::vector<double> load;
+  int distance = 0;
+};
+
+std::vector<Class> classes(std::span<const int> sizes, std::span<const Wiring> wiring) {
+  const int ranks = std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>());
+  std::map<std::vector<int>, Class> by_key;
+  for (int d = 1; d < ranks; ++d) {
+    const std::vector<int> at = rank_coordinates(sizes, d);
+    std::vector<std::vector<int>> alike(sizes.size());  // hops of the axes alike to axis i, i first
+    std::vector<double> load(sizes.size());
+    int distance = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const int h = hops(wiring[i], sizes[i], at[i]);
+      std::size_t first = 0;
+      while (sizes[first] != sizes[i] || wiring[first] != wiring[i]) ++first;
+      alike[first].push_back(h);
+      load[i] = h / (wiring[i] == Wiring::ring ? 2.0 : 1.0);
+      distance += h;
+    }
+    std::vector<int> key;
+    for (std::vector<int>& group : alike) {
+      std::sort(group.begin(), group.end());
+      key.insert(key.end(), group.begin(), group.end());
+    }
+    key.insert(key.begin(), distance);
+    Class& c = by_key[key];
+    c.displacements.push_back(d);
+    c.distance = distance;
+    c.load.resize(sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) c.load[i] += load[i];
+  }
+  std::vector<Class> result;
+  for (auto& [key, c] : by_key) result.push_back(std::move(c));
+  return result;
+}
+
+void absorb(Class& into, const Class& other) {
+  into.displacements.insert(into.displacements.end(), other.displacements.begin(),
+                            other.displacements.end());
+  for (std::size_t i = 0; i < into.load.size(); ++i) into.load[i] += other.load[i];
+  into.distance = std::max(into.distance, other.distance);
+}
+
+// How much less the axis `busiest` carries than the fullest other axis; 0 or less: it has the lead.
+double deficit(const Class& c, std::size_t busiest) {
+  return *std::max_element(c.load.begin(), c.load.end()) - c.load[busiest];
+}
+
+std::vector<Class> rounds(std::vector<Class> all, std::size_t axes) {
+  std::vector<double> total(axes, 0.0);
+  for (const Class& c : all) {
+    for (std::size_t i = 0; i < axes; ++i) total[i] += c.load[i];
+  }
+  const auto busiest =
+      static_cast<std::size_t>(std::max_element(total.begin(), total.end()) - total.begin());
+  constexpr double kEven = 1e-9;
+  std::vector<Class> needy, good;
+  for (Class& c : all) (deficit(c, busiest) > kEven ? needy : good).push_back(std::move(c));
+  std::vector<Class> result;
+  std::size_t used = 0;
+  for (const Class& c : needy) {
+    const bool open = !result.empty() && deficit(result.back(), busiest) > kEven;
+    if (open) {
+      absorb(result.back(), c);
+    } else {
+      result.push_back(c);
+    }
+    while (used < good.size() && deficit(result.back(), busiest) > kEven) {
+      absorb(result.back(), good[used++]);
+    }
+  }
+  while (result.size() > 1 && deficit(result.back(), busiest) > kEven) {
+    const Class last = std::move(result.back());
+    result.pop_back();
+    absorb(result.back(), last);
+  }
+  result.insert(result.end(), std::make_move_iterator(good.begin() + static_cast<long>(used)),
+                std::make_move_iterator(good.end()));
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Class& a, const Class& b) { return a.distance < b.distance; });
+  return result;
+}
+
+}  // namespace
+
+int hops(Wiring wiring, int size, int displacement) {
+  switch (wiring) {
+    case Wiring::ring: return std::min(displacement, size - displacement);
+    case Wiring::ring_oneway: return displacement;
+    case Wiring::pair: return displacement;
+    case Wiring::star: return displacement == 0 ? 0 : 1;
+  }
+  return 0;
+}
+
+CollectivePlan direct_gather(const PlanFrame& frame) {
+  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
+  const int ranks = plan.ranks();
+  plan.sends.reserve(static_cast<std::size_t>(ranks));
+  for (const int rank : plan.representatives()) {
+    for (int d = 1; d < ranks; ++d) {
+      Send send{.from = rank, .to = displaced(plan.sizes, rank, d), .chunks = {.origin = rank}};
+      send.share = 1.0 / ranks;
+      plan.add(send, {});
+    }
+  }
+  return plan;
+}
+
+CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring> wiring) {
+  CollectivePlan plan = empty_plan(frame, Collective::all_to_all);
+  const double ranks = plan.ranks();
+  const std::vector<int> reps = plan.representatives();
+  std::vector<Class> all = classes(plan.sizes, wiring);
+  const bool star = wiring[0] == Wiring::star;  // one hop: nothing is relayed, one round will do
+  if (star && !all.empty()) {
+    while (all.size() > 1) {
+      absorb(all.front(), all.back());
+      all.pop_back();
+    }
+  }
+  std::vector<std::uint32_t> barrier;
+  int phase = 0;
+  for (const Class& round : rounds(std::move(all), plan.sizes.size())) {
+    std::vector<std::uint32_t> sent;
+    for (const int d : round.displacements) {
+      for (const int rank : reps) {
+        const int to = displaced(plan.sizes, rank, d);
+        Send send{.from = rank, .to = to, .chunks = {.origin = rank, .dest = to}};
+        send.share = 1.0 / (ranks * ranks);
+        send.phase = phase;
+        send.posted = true;
+        sent.push_back(plan.add(send, barrier));
+      }
+    }
+    Send join{.from = reps[0], .to = reps[0], .chunks = {.origin = reps[0]}, .phase = phase};
+    barrier = {plan.add(join, sent)};
+    ++phase;
+  }
+  return plan;
+}
+
+CollectivePlan shift(const PlanFrame& frame, int by) {
+  CollectivePlan plan = empty_plan(frame, Collective::collective_permute);
+  const int last = static_cast<int>(plan.sizes.size()) - 1;
+  for (const int rank : plan.representatives()) {
+    const int to = shifted(plan.sizes, rank, last, by);
+    if (to == rank) continue;
+    Send send{.from = rank, .to = to, .chunks = {.origin = rank}};
+    send.share = 1.0 / plan.ranks();
+    plan.add(send, {});
+  }
+  return plan;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,31 @@
+// Plans in which every rank sends straight to its destination and the network routes: direct
+// all-gather on a switch, all-to-all anywhere, a shift.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/cluster.h"
+#include "ir/collective_plan.h"
+#include "plan/gather.h"
+
+namespace shardsim {
+
+// Every rank sends its shard to every other at once.
+CollectivePlan direct_gather(const PlanFrame& frame);
+
+// Every rank sends 1/N^2 of V to every other, in rounds with a barrier between them. All messages are
+// posted at the start (latency runs from there); the rounds only keep the sharing of links simple.
+// A round holds displacements that differ by sign and by exchanging alike axes, so that it loads the
+// busiest axes evenly; rounds in which another axis would be busiest are merged with ones that have
+// slack. The sum of the rounds is the bound: the load of the busiest link. wiring[i] is of group axis i.
+CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring> wiring);
+
+// Every rank sends its 1/N of V to the rank `by` further along the last axis.
+CollectivePlan shift(const PlanFrame& frame, int by);
+
+// The hops of a displacement along one axis by its shortest way: 0..size-1.
+int hops(Wiring wiring, int size, int displacement);
+
+}  // namespace shardsim

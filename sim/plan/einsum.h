@@ -1,0 +1,66 @@
+// einsum: the case of every mesh axis in C = A * B, and what each operand must look like so that
+// the devices can multiply their blocks. Source: JAX Scaling Book ch. 3, "Computation with sharded
+// arrays".
+//
+//   case 1  the axis cuts no contracted dim, and at most one free dim (or a batch dim of both)
+//   case 2  it cuts a contracted dim in one operand only     gather that one, or cut the other one
+//   case 3  it cuts the same contracted dim in both          multiply; the output is {U_axis}
+//   case 4  it cuts free dims of both                        gather one of them
+//
+// Dims: batch = in A, B and C; contracted = in A and B; free = in one operand and C; summed = in
+// one operand only (a local sum, {U} where it is cut).
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "ir/cluster.h"
+#include "ir/layer.h"
+#include "ir/notation.h"
+#include "ir/sharded_layer.h"
+#include "plan/reshard.h"
+
+namespace shardsim {
+
+struct EinsumOperand {
+  ArrayInfo array;
+  Sharding layout;  // as it is before anything moves
+  std::vector<std::string>
+      gather_axes;       // pinned: on these axes it is this operand that is gathered
+  std::string pin_text;  // why, for reports: "parameters are gathered over X"
+};
+
+struct Einsum {
+  std::array<EinsumOperand, 2> in;
+  ArrayInfo out;
+  std::vector<std::string> out_dims;
+  const Sharding* wish = nullptr;  // the layout the output should end in, if any
+};
+
+// Operand `operand` is whole over `axis` before the multiplication.
+struct Gathering {
+  int operand = 0;
+  std::string axis;
+  int number = 1;  // the case
+  std::string reason;
+  std::vector<std::string> alternatives;
+};
+
+struct EinsumPlan {
+  std::array<Sharding, 2> operands;  // as multiplied
+  Sharding out;                      // what the multiplication yields
+  std::vector<AxisCase> cases;       // of the layouts before anything moves; one per mesh axis
+  std::vector<Gathering> gatherings;
+  std::vector<std::string> errors;  // what cannot be computed
+};
+
+EinsumPlan plan_einsum(const Layer& layer, const Mesh& mesh, const Einsum& einsum);
+
+// The cases alone, and the output of operands that fit together already.
+std::vector<AxisCase> axis_cases(const Mesh& mesh, const Einsum& einsum);
+Sharding einsum_output(const Mesh& mesh, const Sharding& a, const Sharding& b,
+                       const std::vector<std::string>& out_dims);
+
+}  // namespace shardsim

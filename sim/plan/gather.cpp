@@ -1,0 +1,293 @@
+#include "plan/gather.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "base/must.h"
+
+namespace shardsim {
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xffffffffu;
+
+CollectivePlan empty_plan(const PlanFrame& frame) {
+  CollectivePlan plan;
+  plan.kind = Collective::all_gather;
+  plan.algorithm = frame.algorithm;
+  plan.sizes = frame.sizes;
+  plan.fold = frame.fold;
+  plan.piece_share = frame.piece_share;
+  return plan;
+}
+
+std::vector<std::uint32_t> without_none(std::initializer_list<std::uint32_t> waits) {
+  std::vector<std::uint32_t> result;
+  for (const std::uint32_t w : waits) {
+    if (w != kNone && std::find(result.begin(), result.end(), w) == result.end()) result.push_back(w);
+  }
+  return result;
+}
+
+// The send of one pipeline in stage `stage`, step `step` (from 1), leaving `rank`.
+Send step_send(const CollectivePlan& plan, const Pipeline& pipeline, std::size_t stage, int step,
+               int rank) {
+  const int axis = pipeline.order[stage];
+  Send send;
+  send.from = rank;
+  send.to = shifted(plan.sizes, rank, axis, pipeline.direction);
+  send.chunks.origin = shifted(plan.sizes, rank, axis, -pipeline.direction * (step - 1));
+  send.chunks.piece = pipeline.piece;
+  for (std::size_t s = 0; s < stage; ++s) send.chunks.spread |= 1u << pipeline.order[s];
+  send.share = plan.share_of(send.chunks);
+  send.axis = axis;
+  send.direction = pipeline.direction;
+  return send;
+}
+
+}  // namespace
+
+CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
+  CollectivePlan plan = empty_plan(frame);
+  const std::vector<int> ranks = plan.representatives();
+  // The latest send of each pipeline that left a rank.
+  std::vector<std::vector<std::uint32_t>> latest(
+      pipelines.size(), std::vector<std::uint32_t>(static_cast<std::size_t>(plan.ranks()), kNone));
+  std::size_t stages = 0;
+  for (const Pipeline& p : pipelines) stages = std::max(stages, p.order.size());
+  int phase = 0;
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    bool sent = true;
+    for (int step = 1; sent; ++step) {
+      sent = false;
+      for (std::size_t p = 0; p < pipelines.size(); ++p) {
+        const Pipeline& pipeline = pipelines[p];
+        const int axis = pipeline.order[stage];
+        const int size = plan.sizes[static_cast<std::size_t>(axis)];
+        const int steps = pipeline.steps < 0 ? size - 1 : pipeline.steps;
+        if (step > steps) continue;
+        sent = true;
+        // The bundle came from the neighbour behind, on this axis or, at a stage's first step, on
+        // the axis of the stage before.
+        const int behind = step > 1 ? axis : (stage > 0 ? pipeline.order[stage - 1] : -1);
+        std::vector<std::uint32_t> now = latest[p];
+        for (const int rank : ranks) {
+          Send send = step_send(plan, pipeline, stage, step, rank);
+          send.phase = phase;
+          send.stage = static_cast<int>(stage);
+          std::uint32_t data = kNone;
+          if (behind >= 0) {
+            const int source = shifted(plan.sizes, rank, behind, -pipeline.direction);
+            data = latest[p][static_cast<std::size_t>(plan.representative(source))];
+          }
+          const auto own = latest[p][static_cast<std::size_t>(rank)];
+          now[static_cast<std::size_t>(rank)] = plan.add(send, without_none({data, own}));
+        }
+        latest[p] = std::move(now);
+      }
+      if (sent) ++phase;
+    }
+  }
+  return plan;
+}
+
+namespace {
+
+// One send that every rank makes, described relative to the sender: the chunk of the rank at
+// `offsets` behind it (in the pipeline's direction), in stage `stage`, as step `step` of that ring.
+struct Item {
+  std::size_t pipeline = 0;
+  std::size_t stage = 0;
+  int step = 1;
+  std::vector<int> offsets;       // per group axis, of the origin, behind the sender
+  std::uint32_t brought_by = kNone;  // the item that brings the chunk to the sender; kNone: its own
+};
+
+// All items, in the order (pipeline, stage, offsets).
+std::vector<Item> all_items(std::span<const int> sizes, std::span<const Pipeline> pipelines) {
+  std::vector<Item> items;
+  for (std::size_t p = 0; p < pipelines.size(); ++p) {
+    // Chunks that a rank holds before the stage, and the item that brought each.
+    std::vector<std::pair<std::vector<int>, std::uint32_t>> held = {
+        {std::vector<int>(sizes.size(), 0), kNone}};
+    for (std::size_t stage = 0; stage < pipelines[p].order.size(); ++stage) {
+      const auto axis = static_cast<std::size_t>(pipelines[p].order[stage]);
+      auto next = held;
+      for (const auto& [offsets, source] : held) {
+        std::uint32_t brought_by = source;
+        for (int step = 1; step < sizes[axis]; ++step) {
+          Item item{p, stage, step, offsets, brought_by};
+          item.offsets[axis] = step - 1;
+          brought_by = static_cast<std::uint32_t>(items.size());
+          items.push_back(item);
+          std::vector<int> arrived = offsets;
+          arrived[axis] = step;
+          next.emplace_back(std::move(arrived), brought_by);
+        }
+      }
+      held = std::move(next);
+    }
+  }
+  return items;
+}
+
+// The order in which the ports of one rank send the items; all ranks do the same at the same time.
+std::vector<std::uint32_t> greedy_order(const std::vector<Item>& items,
+                                        std::span<const Pipeline> pipelines,
+                                        std::span<const double> duration,
+                                        std::span<const int> port_of_item, int ports) {
+  using Key = std::tuple<std::size_t, int, int, std::uint32_t>;  // stage, step, distance, item
+  using Ready = std::priority_queue<Key, std::vector<Key>, std::greater<>>;
+  using Event = std::pair<double, std::uint32_t>;  // end, item
+  std::vector<Ready> ready(static_cast<std::size_t>(ports));
+  std::vector<bool> busy(static_cast<std::size_t>(ports), false);
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
+  std::vector<std::vector<std::uint32_t>> followers(items.size());
+  std::vector<std::uint32_t> order;
+  const auto offer = [&](std::uint32_t i) {
+    int distance = 0;
+    for (const int axis : pipelines[items[i].pipeline].order) {
+      distance += items[i].offsets[static_cast<std::size_t>(axis)];
+    }
+    ready[static_cast<std::size_t>(port_of_item[i])].emplace(items[i].stage, items[i].step, distance,
+                                                             i);
+  };
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    if (items[i].brought_by == kNone) {
+      offer(i);
+    } else {
+      followers[items[i].brought_by].push_back(i);
+    }
+  }
+  double now = 0;
+  while (true) {
+    for (std::size_t port = 0; port < ready.size(); ++port) {
+      if (busy[port] || ready[port].empty()) continue;
+      const std::uint32_t i = std::get<3>(ready[port].top());
+      ready[port].pop();
+      busy[port] = true;
+      order.push_back(i);
+      events.emplace(now + duration[i], i);
+    }
+    if (events.empty()) break;
+    now = events.top().first;
+    // Chunks that end together up to rounding free their ports together.
+    while (!events.empty() && events.top().first <= now * (1 + 1e-12)) {
+      const std::uint32_t i = events.top().second;
+      events.pop();
+      busy[static_cast<std::size_t>(port_of_item[i])] = false;
+      for (const std::uint32_t f : followers[i]) offer(f);
+    }
+  }
+  must(order.size() == items.size(), "every chunk is sent");
+  return order;
+}
+
+}  // namespace
+
+CollectivePlan gather_as_it_arrives(const PlanFrame& frame, std::span<const Pipeline> pipelines,
+                                    std::span<const double> seconds_per_share,
+                                    std::span<const int> ports) {
+  CollectivePlan plan = empty_plan(frame);
+  const std::vector<Item> items = all_items(plan.sizes, pipelines);
+  std::vector<double> duration(items.size());
+  std::vector<int> port(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Pipeline& pipeline = pipelines[items[i].pipeline];
+    const auto axis = static_cast<std::size_t>(pipeline.order[items[i].stage]);
+    const ChunkSet one{.origin = 0, .piece = pipeline.piece};
+    duration[i] = plan.share_of(one) * seconds_per_share[axis];
+    port[i] = static_cast<int>(axis) * 2 + (pipeline.direction < 0 && ports[axis] == 2 ? 1 : 0);
+  }
+  const int port_count = 2 * static_cast<int>(plan.sizes.size());
+  const std::vector<std::uint32_t> order =
+      greedy_order(items, pipelines, duration, port, port_count);
+
+  const std::vector<int> ranks = plan.representatives();
+  std::vector<std::size_t> slot(static_cast<std::size_t>(plan.ranks()));
+  for (std::size_t r = 0; r < ranks.size(); ++r) slot[static_cast<std::size_t>(ranks[r])] = r;
+  std::vector<std::uint32_t> first(items.size(), kNone);  // item -> send of ranks[0]
+  std::vector<std::uint32_t> previous(static_cast<std::size_t>(port_count), kNone);  // item by port
+  int phase = 0;
+  for (const std::uint32_t i : order) {
+    const Item& item = items[i];
+    const Pipeline& pipeline = pipelines[item.pipeline];
+    const int axis = pipeline.order[item.stage];
+    first[i] = static_cast<std::uint32_t>(plan.sends.size());
+    std::uint32_t& before = previous[static_cast<std::size_t>(port[i])];
+    for (const int rank : ranks) {
+      Send send;
+      send.from = rank;
+      send.to = shifted(plan.sizes, rank, axis, pipeline.direction);
+      send.chunks = {.origin = rank, .piece = pipeline.piece};
+      for (const int a : pipeline.order) {
+        send.chunks.origin = shifted(plan.sizes, send.chunks.origin, a,
+                                     -pipeline.direction * item.offsets[static_cast<std::size_t>(a)]);
+      }
+      send.share = plan.share_of(send.chunks);
+      send.axis = axis;
+      send.direction = pipeline.direction;
+      send.phase = phase;
+      std::uint32_t data = kNone;
+      if (item.brought_by != kNone) {
+        const Item& source = items[item.brought_by];
+        const int back = pipeline.order[source.stage];
+        const int from = shifted(plan.sizes, rank, back, -pipeline.direction);
+        data = first[item.brought_by] + static_cast<std::uint32_t>(
+                   slot[static_cast<std::size_t>(plan.representative(from))]);
+      }
+      const std::uint32_t own =
+          before == kNone ? kNone
+                          : first[before] + static_cast<std::uint32_t>(slot[static_cast<std::size_t>(rank)]);
+      plan.add(send, without_none({data, own}));
+    }
+    before = i;
+    ++phase;
+  }
+  return plan;
+}
+
+std::vector<double> balanced_shares(std::span<const int> sizes, std::span<const double> rates) {
+  const std::size_t k = sizes.size();
+  double ranks = 1, rate_sum = 0;
+  for (std::size_t i = 0; i < k; ++i) {
+    ranks *= sizes[i];
+    rate_sum += rates[i];
+  }
+  // rows: axis i, columns: order j; right-hand side (N - 1) * rate_i / sum of rates.
+  std::vector<std::vector<double>> m(k, std::vector<double>(k + 1));
+  for (std::size_t j = 0; j < k; ++j) {
+    double before = 1;
+    for (std::size_t s = 0; s < k; ++s) {
+      const std::size_t i = (j + s) % k;
+      m[i][j] = (sizes[i] - 1) * before;
+      before *= sizes[i];
+    }
+    m[j][k] = (ranks - 1) * rates[j] / rate_sum;
+  }
+  for (std::size_t c = 0; c < k; ++c) {  // Gauss-Jordan with row pivoting
+    std::size_t pivot = c;
+    for (std::size_t r = c; r < k; ++r) {
+      if (std::abs(m[r][c]) > std::abs(m[pivot][c])) pivot = r;
+    }
+    if (std::abs(m[pivot][c]) < 1e-12) return {};
+    std::swap(m[c], m[pivot]);
+    for (std::size_t r = 0; r < k; ++r) {
+      if (r == c) continue;
+      const double f = m[r][c] / m[c][c];
+      for (std::size_t x = c; x <= k; ++x) m[r][x] -= f * m[c][x];
+    }
+  }
+  std::vector<double> shares(k);
+  for (std::size_t j = 0; j < k; ++j) {
+    shares[j] = m[j][k] / m[j][j];
+    if (shares[j] < 0) return {};
+  }
+  return shares;
+}
+
+}  // namespace shardsim

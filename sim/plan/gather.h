@@ -1,0 +1,54 @@
+// All-gather plans as pipelines of ring steps. Every ring and torus algorithm is a set of pipelines:
+// a piece of every shard travels along the group's axes in some order, in one direction of each.
+// Reduce-scatter is the mirror image, all-reduce the sequence (ir/collective_plan.h).
+//
+//   ring, both directions, halved shards     piece 0: {x} +, piece 1: {x} -
+//   ring, whole shards                       piece 0: {x} + for N/2 steps, and - for the rest
+//   torus, all axes at once                  pieces: {x,y} + and -, {y,x} + and -
+//   torus, one axis at a time                pieces: {x,y} + and -
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/collective_plan.h"
+
+namespace shardsim {
+
+struct Pipeline {
+  int piece = 0;
+  std::vector<int> order;  // group axes, first travelled first
+  int direction = 1;       // +1 or -1, on every axis
+  int steps = -1;          // along the only axis; -1: all the way round, size - 1
+};
+
+// What a plan is made for: the group's axes, how it is folded, and the shares of the pieces.
+struct PlanFrame {
+  std::string algorithm;
+  std::vector<int> sizes;
+  std::vector<int> fold;
+  std::vector<double> piece_share;
+};
+
+// All pipelines step together: in stage s, step t, every rank passes on along order[s] the bundle it
+// received last: everything gathered so far. Optimal when the pipelines of one stage use different
+// ports for equally long (Scaling Book ch. 3: one axis, or equal axes in rotated orders).
+CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines);
+
+// Every chunk goes on along its next axis as it arrives. Each port sends one chunk at a time in a
+// fixed order, found here by letting every port send, whenever it is free, the waiting chunk of the
+// earliest stage, ties to the smallest ring offset from its origin. `seconds_per_share[a]` is the
+// time that one port of axis a takes for V (its share of 1), `ports[a]` 1 or 2. Reaches the bound
+// (N-1)/N * V / (sum of all port rates) when the shares balance the axes.
+CollectivePlan gather_as_it_arrives(const PlanFrame& frame, std::span<const Pipeline> pipelines,
+                                    std::span<const double> seconds_per_share,
+                                    std::span<const int> ports);
+
+// Shares of the rotated orders (order j = j, j+1, …, j-1) that load every axis in proportion to its
+// rate: the k x k linear system  sum_j share_j * load(axis, order j) = rate(axis) * T,
+// load = (size - 1) * sizes of the axes before it in the order. Sum is 1. Empty when a share would be
+// negative (an axis too short to help).
+std::vector<double> balanced_shares(std::span<const int> sizes, std::span<const double> rates);
+
+}  // namespace shardsim

@@ -1,0 +1,44 @@
+// GraphBuilder: appends ops to an OpGraph, interning routes. Only lowering uses it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/cluster.h"
+#include "ir/op_graph.h"
+
+namespace shardsim {
+
+class GraphBuilder {
+ public:
+  // Names one NetLink for every link orbit of the cluster under the fold: index class * ports + port.
+  GraphBuilder(const Cluster& cluster, const Fold& fold);
+
+  std::uint32_t link_index(LinkId link) const;  // of the link's orbit
+  // `links` are indices into OpGraph::links in any order, repeated per load.
+  RouteId route(std::vector<std::uint32_t> links);
+  std::uint32_t origin(Origin origin);
+  OpId add(const Op& op, std::span<const OpId> waits);
+  // One op that ends when all of `waits` have; repeated ids count once.
+  OpId join(std::vector<OpId> waits, std::uint32_t device, std::uint32_t origin);
+  std::uint32_t phases(std::uint32_t count);  // reserves `count` phase ids, returns the first
+
+  const Cluster& cluster() const { return cluster_; }
+  const Fold& fold() const { return fold_; }
+  OpGraph take() { return std::move(graph_); }
+
+ private:
+  struct RouteHash {
+    std::size_t operator()(const std::vector<std::uint32_t>& links) const;
+  };
+
+  Cluster cluster_;
+  Fold fold_;
+  OpGraph graph_;
+  std::unordered_map<std::vector<std::uint32_t>, RouteId, RouteHash> routes_;
+};
+
+}  // namespace shardsim

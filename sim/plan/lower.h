@@ -1,0 +1,25 @@
+// lower: a prepared run becomes ops. Steps run one after the other on every device: the collectives
+// before a statement, the statement, the collectives after it; all layers forward, then backward in
+// reverse; micro-batch after micro-batch. Nothing overlaps.
+#pragma once
+
+#include "ir/op_graph.h"
+#include "ir/plan.h"
+#include "plan/prepare.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+struct LowerOptions {
+  Grain grain = Grain::flow;
+  bool full = false;
+};
+
+// Throws ConfigError when the graph would be too large.
+Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& options);
+
+// What the run takes for granted, for reports.
+std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run,
+                                        const LowerOptions& options);
+
+}  // namespace shardsim

@@ -1,0 +1,67 @@
+// Collectives into ops. A plan is instantiated once per kind, algorithm and axes as a scale-free
+// template (routes looked up, identical orbits merged, classes of groups enumerated), then stamped
+// into the graph for every collective of the run with its bytes.
+//
+// A collective begins when all ranks of its group have arrived and ends for all of them at once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "ir/cluster.h"
+#include "ir/op_graph.h"
+#include "plan/algorithms.h"
+#include "plan/graph_builder.h"
+
+namespace shardsim {
+
+struct CollectiveCall {
+  CollectiveAsk ask;
+  const AlgorithmRow* algorithm = nullptr;
+  std::vector<int> axes;  // cluster axes that the group spans, major first
+};
+
+// Ops with bytes as shares of V, waits as indices into the template.
+struct CollectiveTemplate {
+  struct Group {
+    std::uint32_t first = 0, last = 0;   // ops of this class of groups: [first, last)
+    std::vector<std::uint32_t> members;  // device classes
+  };
+  std::vector<Op> ops;
+  std::vector<std::uint32_t> wait_offset = {0};
+  std::vector<std::uint32_t> waits;
+  std::vector<bool> awaited;             // [ops] some op of the template waits for it
+  std::vector<Group> groups;
+  std::uint32_t phases = 0;
+};
+
+class CollectiveLowering {
+ public:
+  CollectiveLowering(GraphBuilder& builder, Grain grain) : builder_(builder), grain_(grain) {}
+
+  struct Bracket {
+    std::vector<OpId> begin, end;  // one pair per class of groups
+  };
+  // Appends the collective after `latest` (per device class, the op it must wait for) and moves
+  // `latest` to its end. A group of one rank, or no bytes, appends a bare join.
+  Bracket lower(const CollectiveCall& call, std::uint32_t origin, std::vector<OpId>& latest);
+
+ private:
+  using Key = std::tuple<std::string_view, Collective, std::vector<int>, int>;
+  const CollectiveTemplate& find(const CollectiveCall& call);
+
+  GraphBuilder& builder_;
+  Grain grain_;
+  std::map<Key, CollectiveTemplate> templates_;
+};
+
+// Ops that lowering would make for all classes of groups, before anything is allocated.
+double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const Fold& fold);
+
+}  // namespace shardsim

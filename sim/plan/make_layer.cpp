@@ -1,0 +1,269 @@
+#include "plan/make_layer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace shardsim {
+namespace {
+
+using DimNames = std::vector<std::string>;
+
+DimNames dim_names(const Sharding& sharding) {
+  DimNames names;
+  for (const DimLayout& layout : sharding.dims) names.push_back(layout.dim);
+  return names;
+}
+
+std::string text(const DimNames& dims) {
+  return fmt::format("[{}]", fmt::join(dims, ", "));
+}
+
+bool has(const DimNames& dims, const std::string& dim) {
+  return std::find(dims.begin(), dims.end(), dim) != dims.end();
+}
+
+struct Builder {
+  std::map<std::string, DimNames> written;  // dims where a name is first written with brackets
+  std::set<std::string> all_outputs;
+  Layer layer;
+  std::vector<Problem>& problems;
+};
+
+void report(Builder& b, const SourcePos& pos, std::string message, std::string hint = "") {
+  b.problems.push_back({pos, std::move(message), std::move(hint)});
+}
+
+void note_written(Builder& b, const ArrayExpr& expr) {
+  if (expr.bare) return;
+  const DimNames dims = dim_names(expr.sharding);
+  const auto [it, inserted] = b.written.emplace(expr.name, dims);
+  if (inserted || it->second == dims) return;
+  report(
+      b, expr.pos,
+      fmt::format("{} is written {} here and {} before", expr.name, text(dims), text(it->second)));
+}
+
+// The tensor read, added at its first use; -1 with a problem noted when it cannot be read here.
+int operand(Builder& b, const ArrayExpr& expr) {
+  const int known = b.layer.tensor(expr.name);
+  if (known >= 0) return known;
+  if (b.all_outputs.count(expr.name) != 0) {
+    report(b, expr.pos, fmt::format("{} is read before the statement that makes it", expr.name));
+    return -1;
+  }
+  const auto dims = b.written.find(expr.name);
+  if (dims == b.written.end()) {
+    report(b, expr.pos,
+           fmt::format("the dims of {0} are never written: expected {0}[...] once", expr.name));
+    return -1;
+  }
+  const bool parameter = expr.name.starts_with("W");
+  b.layer.tensors.push_back(
+      {expr.name, dims->second, parameter ? TensorRole::parameter : TensorRole::input});
+  return static_cast<int>(b.layer.tensors.size()) - 1;
+}
+
+std::optional<DimNames> output_dims(Builder& b, const Statement& s,
+                                    const std::vector<const LayerTensor*>& in) {
+  if (const auto it = b.written.find(s.out.name); it != b.written.end()) return it->second;
+  if (s.kind != StatementKind::einsum) return in.front()->dims;
+  report(b, s.out.pos,
+         fmt::format("the dims of {0} are never written: expected {0}[...] = ...", s.out.name));
+  return std::nullopt;
+}
+
+void check_einsum(Builder& b, const Statement& s, const DimNames& out,
+                  const std::vector<const LayerTensor*>& in) {
+  for (const std::string& dim : out) {
+    if (has(in[0]->dims, dim) || has(in[1]->dims, dim)) continue;
+    report(b, s.out.pos,
+           fmt::format("index {} of {} is in neither {} nor {}", dim, s.out.name, in[0]->name,
+                       in[1]->name));
+  }
+}
+
+void check_same(Builder& b, const Statement& s, const DimNames& out,
+                const std::vector<const LayerTensor*>& in) {
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (in[i]->dims == out) continue;
+    report(b, s.in[i].pos,
+           fmt::format("{} has dims {}, but {} has {}", in[i]->name, text(in[i]->dims), s.out.name,
+                       text(out)));
+  }
+}
+
+void check_norm(Builder& b, const Statement& s, const DimNames& out,
+                const std::vector<const LayerTensor*>& in) {
+  if (in[0]->dims != out) {
+    report(b, s.in[0].pos,
+           fmt::format("{} has dims {}, but {} has {}", in[0]->name, text(in[0]->dims), s.out.name,
+                       text(out)));
+  }
+  if (!has(in[0]->dims, s.norm_dim)) {
+    report(b, s.in[0].pos,
+           fmt::format("{} has no dim {} to normalise over", in[0]->name, s.norm_dim));
+  }
+  if (in.size() < 2) return;
+  for (const std::string& dim : in[1]->dims) {
+    if (has(in[0]->dims, dim)) continue;
+    report(b, s.in[1].pos,
+           fmt::format("{} has a dim {} that {} lacks", in[1]->name, dim, in[0]->name));
+  }
+}
+
+void check_attention(Builder& b, const Statement& s, const DimNames& out,
+                     const std::vector<const LayerTensor*>& in) {
+  const DimNames& q = in[0]->dims;
+  const DimNames& k = in[1]->dims;
+  const DimNames& v = in[2]->dims;
+  if (q.size() < 3) {
+    report(b, s.in[0].pos,
+           fmt::format("attention needs {} as [..., sequence, heads, head size], found {}",
+                       in[0]->name, text(q)));
+    return;
+  }
+  if (out != q) {
+    report(b, s.out.pos,
+           fmt::format("the output of attention has the dims of {}, {}; found {}", in[0]->name,
+                       text(q), text(out)));
+  }
+  if (k != v) {
+    report(
+        b, s.in[2].pos,
+        fmt::format("{} has dims {}, but {} has {}", in[2]->name, text(v), in[1]->name, text(k)));
+  }
+  const auto batch = static_cast<std::ptrdiff_t>(q.size()) - 3;
+  if (k.size() != q.size() || !std::equal(q.begin(), q.begin() + batch, k.begin()) ||
+      k.back() != q.back()) {
+    report(b, s.in[1].pos,
+           fmt::format("{} is {}: expected the batch dims and the head size of {} {}", in[1]->name,
+                       text(k), in[0]->name, text(q)));
+    return;
+  }
+  const int heads = b.layer.dim_size(q[q.size() - 2]);
+  const int kv_heads = b.layer.dim_size(k[k.size() - 2]);
+  if (heads % kv_heads == 0) return;
+  report(b, s.in[1].pos,
+         fmt::format("{} query heads cannot share {} key/value heads evenly", heads, kv_heads));
+}
+
+void check_dims(Builder& b, const Statement& s, const DimNames& out,
+                const std::vector<const LayerTensor*>& in) {
+  switch (s.kind) {
+    case StatementKind::einsum:
+      return check_einsum(b, s, out, in);
+    case StatementKind::elementwise:
+    case StatementKind::gated:
+    case StatementKind::add:
+      return check_same(b, s, out, in);
+    case StatementKind::norm:
+      return check_norm(b, s, out, in);
+    case StatementKind::attention:
+      return check_attention(b, s, out, in);
+  }
+}
+
+void add_statement(Builder& b, const Statement& s) {
+  LayerStatement result{s.kind, 0, {}, s.function, s.norm_dim, s.causal, s.text, s.pos};
+  for (const ArrayExpr& expr : s.in) {
+    const int tensor = operand(b, expr);
+    if (tensor >= 0) result.in.push_back(tensor);
+  }
+  // A name whose dims were never written has been reported; what reads it is not checked again.
+  const bool complete = result.in.size() == s.in.size() &&
+                        std::none_of(result.in.begin(), result.in.end(), [&](int t) {
+                          return b.layer.tensors[static_cast<std::size_t>(t)].dims.empty();
+                        });
+  if (b.layer.tensor(s.out.name) >= 0) {
+    report(b, s.out.pos, fmt::format("{} is made twice", s.out.name));
+    return;
+  }
+  std::optional<DimNames> dims;
+  if (complete) {
+    std::vector<const LayerTensor*> in;
+    for (const int t : result.in) in.push_back(&b.layer.tensors[static_cast<std::size_t>(t)]);
+    dims = output_dims(b, s, in);
+    if (dims) check_dims(b, s, *dims, in);
+  } else if (const auto it = b.written.find(s.out.name); it != b.written.end()) {
+    dims = it->second;
+  }
+  // Without dims the name still counts as made, so that its readers are not reported as well.
+  result.out = static_cast<int>(b.layer.tensors.size());
+  b.layer.tensors.push_back({s.out.name, dims.value_or(DimNames{}), TensorRole::activation});
+  b.layer.statements.push_back(std::move(result));
+}
+
+// True when every dim named in the statements has a positive size.
+bool check_sizes(Builder& b, std::span<const Statement> statements) {
+  bool good = true;
+  std::set<std::string> reported;
+  const auto check = [&](const ArrayExpr& expr) {
+    for (const DimLayout& layout : expr.sharding.dims) {
+      const bool known = std::any_of(b.layer.dims.begin(), b.layer.dims.end(), [&](const auto& d) {
+        return d.name == layout.dim && d.size > 0;
+      });
+      if (known) continue;
+      good = false;
+      if (!reported.insert(layout.dim).second) continue;
+      report(b, expr.pos, fmt::format("dim {} of {} has no size", layout.dim, expr.name));
+    }
+  };
+  for (const Statement& s : statements) {
+    check(s.out);
+    for (const ArrayExpr& expr : s.in) check(expr);
+  }
+  return good;
+}
+
+}  // namespace
+
+Layer layer_from(std::span<const Statement> statements, std::vector<NamedDim> dims,
+                 std::vector<Problem>& problems) {
+  Builder b{{}, {}, {}, problems};
+  b.layer.dims = std::move(dims);
+  if (!check_sizes(b, statements)) return b.layer;
+  for (const Statement& s : statements) {
+    note_written(b, s.out);
+    for (const ArrayExpr& expr : s.in) note_written(b, expr);
+    b.all_outputs.insert(s.out.name);
+  }
+  for (const Statement& s : statements) add_statement(b, s);
+  return b.layer;
+}
+
+Layer make_layer(const ModelSpec& model, const BatchSpec& batch, int sequences,
+                 std::vector<Problem>& problems) {
+  std::vector<NamedDim> dims = {{"B", sequences}, {"T", batch.length.value}};
+  NotationContext context;
+  for (const AxisSpec& dim : model.dims) {
+    if (dim.name == "B" || dim.name == "T") {
+      problems.push_back(
+          {dim.pos, fmt::format("dim {} comes from the batch, not from the model", dim.name), ""});
+      continue;
+    }
+    dims.push_back({dim.name, dim.size});
+  }
+  for (const NamedDim& dim : dims) context.dims.push_back(dim.name);
+  const std::size_t before = problems.size();
+  std::vector<Statement> statements;
+  for (const Chosen<std::string>& line : model.statements) {
+    std::optional<Statement> s = parse_statement(line.value, line.pos, context, problems);
+    if (s) statements.push_back(std::move(*s));
+  }
+  if (statements.empty() && problems.size() == before) {
+    problems.push_back({model.pos, fmt::format("model {} has no statements", model.name), ""});
+  }
+  if (problems.size() != before) {
+    Layer incomplete;
+    incomplete.dims = std::move(dims);
+    return incomplete;
+  }
+  return layer_from(statements, std::move(dims), problems);
+}
+
+}  // namespace shardsim

@@ -1,0 +1,34 @@
+// make_layer: the statements of a model file, with sizes, become a Layer. Names written without
+// brackets take the dims they have where they are first written with them; the output of a norm, an
+// elementwise function, an add or an attention may stay without brackets altogether:
+//
+//   Y1 = norm(X[B,T,D], D, Wscale1[D])      Y1 has the dims of X
+//   Q[B,T,N,H] = Y1 * Wq[D,N,H]
+//   O = attention(Q, K, V, causal)          O has the dims of Q
+//
+// Attention reads its operands by position: [batch dims, sequence, heads, head size].
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/problem.h"
+#include "ir/layer.h"
+#include "ir/notation.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+// `sequences` is the size of B: of one micro-batch, over all devices (presets.h, split_batch).
+// Returns an incomplete layer when it appends problems: unknown dims, dims without a size, names
+// read before they are made or made twice, dims that do not agree.
+Layer make_layer(const ModelSpec& model, const BatchSpec& batch, int sequences,
+                 std::vector<Problem>& problems);
+
+// The same from parsed statements and the sizes of all their dims. Layouts in the statements are
+// left to the caller.
+Layer layer_from(std::span<const Statement> statements, std::vector<NamedDim> dims,
+                 std::vector<Problem>& problems);
+
+}  // namespace shardsim

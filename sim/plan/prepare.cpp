@@ -1,0 +1,134 @@
+#include "plan/prepare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/backward.h"
+#include "plan/make_layer.h"
+#include "plan/shard.h"
+
+namespace shardsim {
+
+LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems) {
+  LinkFigures link;
+  const TopologySpec& topology = spec.topology;
+  if (topology.bandwidth.given) {
+    link.bandwidth = topology.bandwidth.value;
+  } else if (spec.chip_spec.link_bandwidth.given) {
+    link.bandwidth = spec.chip_spec.link_bandwidth.value;
+  } else {
+    problems.push_back({topology.pos,
+                        fmt::format("expected a link bandwidth, found none: chip {} states no figure",
+                                    spec.chip_spec.name),
+                        "add link: {bandwidth: 100 GB/s} to the topology"});
+  }
+  for (const ChipVariant& variant : spec.chip_spec.variants) {
+    if (spec.variant.given && variant.name == spec.variant.value) link.efficiency = variant.link;
+  }
+  if (topology.efficiency.given) link.efficiency = topology.efficiency.value;
+  if (topology.latency.given) link.latency = topology.latency.value;
+  return link;
+}
+
+CollectiveCall call_of(const ShardedCollective& collective, const Mesh& mesh) {
+  CollectiveCall call;
+  call.ask.kind = collective.kind;
+  call.ask.bytes = collective.bytes;
+  for (const std::string& name : collective.axes) {
+    const MeshAxis* axis = mesh.find(name);
+    call.axes.insert(call.axes.end(), axis->axes.begin(), axis->axes.end());
+  }
+  return call;
+}
+
+namespace {
+
+// Algorithms by kind that the user asked for; unknown kinds and names are problems.
+class WantedAlgorithms {
+ public:
+  WantedAlgorithms(const RunSpec& spec, std::vector<Problem>& problems) : spec_(spec) {
+    std::vector<std::string> kinds;
+    for (const Collective kind : collective_kinds()) kinds.emplace_back(to_text(kind));
+    std::vector<std::string> names = algorithm_names();
+    names.emplace_back("auto");
+    for (const AlgorithmSpec& entry : spec.collectives) {
+      if (std::find(kinds.begin(), kinds.end(), entry.kind) == kinds.end()) {
+        problems.push_back({entry.pos, fmt::format("expected a collective, found \"{}\"", entry.kind),
+                            suggestion(entry.kind, kinds)});
+      }
+      if (std::find(names.begin(), names.end(), entry.algorithm.value) == names.end()) {
+        problems.push_back({entry.algorithm.pos,
+                            fmt::format("expected a collective algorithm, found \"{}\"", entry.algorithm.value),
+                            suggestion(entry.algorithm.value, names)});
+      }
+    }
+  }
+
+  AlgorithmChoice pick(const CollectiveAsk& ask, const GroupNet& net, std::vector<Problem>& problems) const {
+    for (const AlgorithmSpec& entry : spec_.collectives) {
+      if (entry.kind == to_text(ask.kind)) {
+        return pick_algorithm(entry.algorithm.value, ask, net, entry.algorithm.pos, problems);
+      }
+    }
+    return pick_algorithm("auto", ask, net, {}, problems);
+  }
+
+ private:
+  const RunSpec& spec_;
+};
+
+void pick_all(const WantedAlgorithms& wanted, Prepared& run, std::vector<Problem>& problems) {
+  std::vector<Problem> found;
+  for (const ShardedStatement& step : run.sharded.steps) {
+    for (const auto* list : {&step.before, &step.after}) {
+      for (const ShardedCollective& collective : *list) {
+        const CollectiveCall call = call_of(collective, run.mesh);
+        run.choices.push_back(wanted.pick(call.ask, group_net(run.cluster, call.axes), found));
+      }
+    }
+  }
+  for (const Problem& p : found) {  // the same choice fails for every collective of its kind: say it once
+    const bool said = std::any_of(problems.begin(), problems.end(), [&](const Problem& q) {
+      return q.message == p.message && q.pos.line == p.pos.line;
+    });
+    if (!said) problems.push_back(p);
+  }
+}
+
+}  // namespace
+
+Prepared prepare(const RunSpec& spec) {
+  std::vector<Problem> problems;
+  Prepared run;
+  run.link = link_figures(spec, problems);
+  run.cluster = make_cluster(spec.topology, run.link, problems);
+  run.rates = chip_rates(spec.chip_spec, spec.variant, spec.precision.activations, problems);
+  run.layers = spec.layers.given ? spec.layers.value : spec.model_spec.layers;
+  if (spec.layers.given && spec.layers.value > spec.model_spec.layers) {
+    problems.push_back({spec.layers.pos,
+                        fmt::format("expected at most the {} layers of {}, found {}", spec.model_spec.layers,
+                                    spec.model_spec.name, spec.layers.value),
+                        ""});
+  }
+  const WantedAlgorithms wanted(spec, problems);
+  if (!run.cluster.axes.empty()) run.mesh = place_mesh(spec.mesh, run.cluster, problems);
+  if (run.mesh.axes.empty()) throw ConfigError(std::move(problems));
+
+  run.batch = split_batch(spec.batch, spec.sharding, run.mesh, problems);
+  run.layer = make_layer(spec.model_spec, spec.batch, run.batch.sequences, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+
+  const Precision precision = element_bytes(spec.precision);
+  const Layouts layouts = make_layouts(spec.sharding, spec.tensors, run.layer, run.mesh, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  const ShardInput input{run.layer, layouts, run.mesh, precision};
+  run.sharded = shard(input, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  append_backward(input, run.sharded);
+  pick_all(wanted, run, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  return run;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,44 @@
+// prepare: everything a run decides before ops are made; all problems at once. `check` stops here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/problem.h"
+#include "ir/cluster.h"
+#include "ir/layer.h"
+#include "ir/plan.h"
+#include "ir/sharded_layer.h"
+#include "plan/clusters.h"
+#include "plan/collective_run.h"
+#include "plan/cost.h"
+#include "plan/presets.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+struct Prepared {
+  LinkFigures link;
+  Cluster cluster;
+  Mesh mesh;
+  BatchSplit batch;
+  Layer layer;
+  ShardedLayer sharded;
+  ChipRates rates;
+  int layers = 1;
+
+  // The algorithm of every collective of the layer, in the order of walk(): before, then after each step.
+  std::vector<AlgorithmChoice> choices;
+};
+
+// Throws ConfigError with every problem found.
+Prepared prepare(const RunSpec& spec);
+
+// The link figures of a topology: its own, else the chip's; the chip variant's factor on the latter.
+// Appends a problem when neither states a bandwidth.
+LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems);
+
+// The call of one planned collective on the cluster, without its algorithm.
+CollectiveCall call_of(const ShardedCollective& collective, const Mesh& mesh);
+
+}  // namespace shardsim

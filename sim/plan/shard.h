@@ -1,0 +1,39 @@
+// shard: a layer and its layouts become local statements and the collectives around them, forward.
+//
+//   Y1[B_X,T,D] * Wq[D_X,N_Y,H] -> Q      before: all-gather Wq over X on D (case 2, pinned)
+//                                         compute: [B_X,T,D] * [D,N_Y,H] = Q[B_X,T,N_Y,H]
+//   O[B_X,T,N_Y,H] * Wo[N_Y,H,D_X] -> A   before: all-gather Wo over X on D (case 4, pinned)
+//                                         compute: A[B_X,T,D]{U_Y}
+//                                         after: all-reduce A over Y, or reduce-scatter into T_Y
+//
+// A gathered copy serves every later reader. Collectives before a statement are those that it is
+// the first to need; those after it turn its output into the layout that A is held in.
+//
+// Partial sums may pass through einsums and adds alone. A layout entry that keeps an array
+// unreduced into anything else is a problem at that statement.
+#pragma once
+
+#include <vector>
+
+#include "base/problem.h"
+#include "ir/cluster.h"
+#include "ir/layer.h"
+#include "ir/sharded_layer.h"
+#include "plan/presets.h"
+
+namespace shardsim {
+
+struct ShardInput {
+  const Layer& layer;
+  const Layouts& layouts;
+  const Mesh& mesh;
+  const Precision& precision;
+};
+
+// Forward steps only; model_flops is that of the forward pass. backward() (backward.h) appends.
+ShardedLayer shard(const ShardInput& input, std::vector<Problem>& problems);
+
+// Every padded dim of the steps' layouts, once, in words.
+std::vector<std::string> padding_of(const ShardInput& input, const ShardedLayer& sharded);
+
+}  // namespace shardsim

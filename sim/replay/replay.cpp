@@ -1,0 +1,54 @@
+#include "replay/replay.h"
+
+#include <algorithm>
+#include <array>
+
+#include "replay/child.h"
+#include "replay/simgrid.h"
+#include "replay/walk.h"
+
+namespace shardsim {
+
+namespace {
+
+constexpr std::array kEngines = {
+    EngineRow{"simgrid", "max-min fair sharing of every link, by SimGrid", replay_simgrid},
+    EngineRow{"ideal", "each phase of each collective as if alone: a fast lower bound",
+              replay_ideal},
+};
+
+bool moves_bytes(const Op& op) {
+  return op.kind == OpKind::transfer && op.bytes > Bytes{0};
+}
+
+// Without a flow nothing is shared, and a longest path says it all.
+Timeline replay_without_network(const OpGraph& graph) {
+  std::vector<Seconds> duration(graph.size());
+  for (std::size_t op = 0; op < graph.size(); ++op)
+    if (graph.ops[op].kind != OpKind::join) duration[op] = graph.ops[op].seconds;
+  return longest_path(graph, duration);
+}
+
+Timeline replay_in_child(const OpGraph& graph) {
+  const SharedSeconds start(graph.size()), end(graph.size());
+  std::ranges::fill(start.values(), kNever);
+  std::ranges::fill(end.values(), kNever);
+  run_in_child([&] { run_simgrid(graph, start.values(), end.values()); });
+  return {.start = {start.values().begin(), start.values().end()},
+          .end = {end.values().begin(), end.values().end()}};
+}
+
+}  // namespace
+
+std::span<const EngineRow> engines() {
+  return kEngines;
+}
+
+Timeline replay_simgrid(const OpGraph& graph) {
+  Timeline timeline = std::ranges::any_of(graph.ops, moves_bytes) ? replay_in_child(graph)
+                                                                  : replay_without_network(graph);
+  throw_if_stuck(graph, timeline);
+  return timeline;
+}
+
+}  // namespace shardsim

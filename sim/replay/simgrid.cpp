@@ -1,0 +1,302 @@
+// Measured on SimGrid 3.32; each choice below that looks odd is the one that is exact and fast:
+//   - only ready ops are given to SimGrid, and only flows: latency and compute are dates in a heap
+//   of
+//     our own, with one SimGrid timer on the earliest;
+//   - a flow is a parallel Exec on two hosts with one non-zero entry in its bytes matrix, which the
+//     host model turns into an ordinary network flow, and which can be used again; a Comm costs ten
+//     times as much, and its cost grows with the number alive;
+//   - what has ended is read from the network model once per date. The completion signal is only
+//   sent
+//     for Execs that belong to the engine's own actor, whose list of them every completion scans;
+//   - links have no latency: SimGrid would share bandwidth in inverse proportion to it.
+#include "replay/simgrid.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/resource/Model.hpp>
+#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
+#include <simgrid/s4u/Engine.hpp>
+#include <simgrid/s4u/Exec.hpp>
+#include <simgrid/s4u/Host.hpp>
+#include <simgrid/s4u/Link.hpp>
+#include <simgrid/s4u/NetZone.hpp>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/must.h"
+#include "replay/walk.h"
+
+namespace shardsim {
+
+namespace {
+
+namespace s4u = simgrid::s4u;
+using simgrid::kernel::resource::Model;
+using simgrid::kernel::timer::Timer;
+
+bool moves_bytes(const Op& op) {
+  return op.kind == OpKind::transfer && op.bytes > Bytes{0};
+}
+
+// CM02 without its fitted constants is plain max-min sharing. The precision is in absolute seconds
+// and merges events: 1e-9, the usual value, would put 0.2 % on an op of 1 us.
+s4u::Engine& start_engine() {
+  static constexpr std::array kArguments = {
+      "shardsim",
+      "--log=root.thresh:warning",  // it would echo every setting
+      "--cfg=network/model:CM02",
+      "--cfg=network/crosstraffic:0",
+      "--cfg=network/TCP-gamma:0",
+      "--cfg=network/bandwidth-factor:1",
+      "--cfg=network/latency-factor:1",
+      "--cfg=network/weight-S:0",
+      "--cfg=surf/precision:1e-15",
+  };
+  std::vector<std::string> text(kArguments.begin(), kArguments.end());
+  std::vector<char*> argv;
+  for (std::string& argument : text) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(text.size());
+  // Never deleted: the process ends by _exit, and taking an engine down serves nobody.
+  return *new s4u::Engine(&argc, argv.data());
+}
+
+// Execs made on another thread than the engine's belong to no actor.
+std::vector<s4u::ExecPtr> make_execs(std::size_t count) {
+  std::vector<s4u::ExecPtr> execs(count);
+  std::thread([&] { std::ranges::generate(execs, [] { return s4u::Exec::init(); }); }).join();
+  return execs;
+}
+
+// Routes stand in a square: the one in row r, column c leads from host r to host c of the other
+// side. (A pair of hosts for each would be quadratic: the zone's table has hosts x hosts entries.)
+struct Platform {
+  Model* network = nullptr;
+  std::vector<s4u::Host*> rows, columns;
+  std::vector<std::size_t> place;  // [routes]; of those that carry bytes
+
+  s4u::Host* from(RouteId id) const {
+    return rows[place[static_cast<std::size_t>(id)] / columns.size()];
+  }
+  s4u::Host* to(RouteId id) const {
+    return columns[place[static_cast<std::size_t>(id)] % columns.size()];
+  }
+};
+
+std::vector<RouteId> used_routes(const OpGraph& graph) {
+  std::vector<bool> used(graph.route_offset.size() - 1, false);
+  for (const Op& op : graph.ops)
+    if (moves_bytes(op)) used[static_cast<std::size_t>(op.route)] = true;
+  std::vector<RouteId> routes;
+  for (std::uint32_t id = 0; id < used.size(); ++id)
+    if (used[id]) routes.push_back(RouteId{id});
+  return routes;
+}
+
+std::vector<s4u::Host*> make_hosts(s4u::NetZone& zone, const std::string& prefix,
+                                   std::size_t count) {
+  std::vector<s4u::Host*> hosts(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    hosts[i] = zone.create_host(prefix + std::to_string(i), 1.0);  // its speed is never used
+    hosts[i]->seal();
+  }
+  return hosts;
+}
+
+Platform make_platform(const OpGraph& graph) {
+  const std::vector<RouteId> routes = used_routes(graph);
+  const auto side = static_cast<std::size_t>(std::ceil(std::sqrt(routes.size())));
+  s4u::NetZone& zone = *s4u::create_full_zone("net");
+  Platform out{.network = dynamic_cast<Model*>(zone.get_network_model()),
+               .rows = make_hosts(zone, "r", side),
+               .columns = make_hosts(zone, "c", side),
+               .place = std::vector<std::size_t>(graph.route_offset.size() - 1)};
+  std::vector<s4u::Link*> links(graph.links.size(), nullptr);
+  std::vector<s4u::LinkInRoute> path;
+  for (std::size_t place = 0; place < routes.size(); ++place) {
+    path.clear();
+    for (const std::uint32_t id : graph.route(routes[place])) {
+      if (links[id] == nullptr) {
+        links[id] = zone.create_link(std::to_string(id), graph.links[id].bandwidth.v);
+        links[id]->seal();
+      }
+      path.emplace_back(links[id]);
+    }
+    out.place[static_cast<std::size_t>(routes[place])] = place;
+    zone.add_route(out.from(routes[place])->get_netpoint(), out.to(routes[place])->get_netpoint(),
+                   nullptr, nullptr, path, /*symmetrical=*/false);
+  }
+  zone.seal();
+  return out;
+}
+
+// One running transfer.
+struct Flow {
+  s4u::ExecPtr exec;
+  std::uint32_t op = 0;
+};
+
+// Flows to be used again and again.
+class FlowPool {
+ public:
+  Flow& take() {
+    constexpr std::size_t kFlowsAtFirst = 64;
+    if (free_.empty()) grow(std::max(kFlowsAtFirst, flows_.size()));
+    Flow& flow = *free_.back();
+    free_.pop_back();
+    return flow;
+  }
+  Flow& of(const simgrid::kernel::resource::Action& action) {
+    const auto found = by_activity_.find(action.get_activity());
+    must(found != by_activity_.end(), "every network action belongs to a flow of the pool");
+    return *found->second;
+  }
+  // SimGrid is done with a flow only when it has looked at all that ended at this date.
+  void give_back_later(Flow& flow) { resting_.push_back(&flow); }
+  void next_date() {
+    free_.insert(free_.end(), resting_.rbegin(), resting_.rend());
+    resting_.clear();
+  }
+
+ private:
+  void grow(std::size_t count) {
+    for (s4u::ExecPtr& exec : make_execs(count)) {
+      Flow& flow = flows_.emplace_back(Flow{.exec = std::move(exec), .op = 0});
+      by_activity_.emplace(flow.exec->get_impl(), &flow);
+      free_.push_back(&flow);
+    }
+  }
+
+  std::deque<Flow> flows_;
+  std::unordered_map<const simgrid::kernel::activity::ActivityImpl*, Flow*> by_activity_;
+  std::vector<Flow*> free_, resting_;
+};
+
+// Counts dependencies and feeds SimGrid.
+class Replayer {
+ public:
+  Replayer(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end)
+      : graph_(graph),
+        platform_(make_platform(graph)),
+        after_(followers(graph)),
+        missing_(wait_counts(graph)),
+        start_(start),
+        end_(end) {}
+
+  void run(const s4u::Engine& engine) {
+    s4u::Engine::on_time_advance_cb([this](double) { on_date(); });
+    for (std::uint32_t op = 0; op < graph_.size(); ++op)
+      if (missing_[op] == 0) ready_.push_back(op);
+    start_ready();
+    engine.run();
+  }
+
+ private:
+  struct Date {
+    Seconds when;
+    std::uint32_t op;
+    auto operator<=>(const Date&) const = default;  // ties by id
+  };
+
+  // The clock has moved on, flows have ended or the timer's date has come.
+  void on_date() {
+    now_ = Seconds{s4u::Engine::get_clock()};
+    pool_.next_date();
+    for (const auto& action : *platform_.network->get_finished_action_set()) {
+      Flow& flow = pool_.of(action);
+      end_op(flow.op);
+      pool_.give_back_later(flow);
+    }
+    while (!dates_.empty() && dates_.top().when <= now_) {
+      const std::uint32_t op = dates_.top().op;
+      dates_.pop();
+      time_is_up(op);
+    }
+    start_ready();
+  }
+
+  // A list and no recursion: joins come in chains of any length.
+  void start_ready() {
+    while (!ready_.empty()) {
+      const std::uint32_t op = ready_.back();
+      ready_.pop_back();
+      start_[op] = now_;
+      const Seconds when = now_ + graph_.ops[op].seconds;
+      if (graph_.ops[op].kind == OpKind::join || when <= now_) {
+        time_is_up(op);
+      } else {
+        dates_.push({.when = when, .op = op});
+      }
+    }
+    set_timer();
+  }
+
+  // The duration of a compute or delay, or the latency of a transfer, is over.
+  void time_is_up(std::uint32_t op) {
+    if (moves_bytes(graph_.ops[op])) {
+      start_flow(op);
+    } else {
+      end_op(op);
+    }
+  }
+
+  void end_op(std::uint32_t op) {
+    end_[op] = now_;
+    for (const std::uint32_t next : after_.of(op))
+      if (--missing_[next] == 0) ready_.push_back(next);
+  }
+
+  void start_flow(std::uint32_t id) {
+    const Op& op = graph_.ops[id];
+    Flow& flow = pool_.take();
+    flow.op = id;
+    ends_ = {platform_.from(op.route), platform_.to(op.route)};
+    bytes_[1] = op.bytes.v;  // from host 0 to host 1
+    flow.exec->set_state(s4u::Activity::State::INITED);
+    flow.exec->set_hosts(ends_)->set_bytes_amounts(bytes_)->start();
+    if (op.flows != 1) flow.exec->update_priority(op.flows);
+  }
+
+  // The timer does nothing but make SimGrid stop at its date, where on_date is called.
+  void set_timer() {
+    if (dates_.empty() || (timer_ != nullptr && timer_date_ <= dates_.top().when)) return;
+    if (timer_ != nullptr) timer_->remove();
+    timer_date_ = dates_.top().when;
+    timer_ = Timer::set(timer_date_.v, [this] {
+      timer_ = nullptr;
+      set_timer();
+    });
+  }
+
+  const OpGraph& graph_;
+  FlowPool pool_;
+  Platform platform_;
+  Followers after_;
+  std::vector<std::uint32_t> missing_;  // [ops] dependencies that have not ended
+  std::span<Seconds> start_, end_;
+  Seconds now_;
+  std::vector<std::uint32_t> ready_;
+  std::priority_queue<Date, std::vector<Date>, std::greater<>> dates_;
+  Timer* timer_ = nullptr;  // on the earliest date, or null
+  Seconds timer_date_;
+  std::vector<s4u::Host*> ends_;  // kept to spare an allocation each
+  std::vector<double> bytes_ = std::vector<double>(4);
+};
+
+}  // namespace
+
+void run_simgrid(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end) {
+  const s4u::Engine& engine = start_engine();
+  Replayer(graph, start, end).run(engine);
+}
+
+}  // namespace shardsim

@@ -1,0 +1,38 @@
+// Walking a graph in dependency order: what both engines share.
+//
+// Times live in a Timeline whose entries are kNever until an op has started or ended, so that ops
+// that never got their turn (a cycle) can be told afterwards.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/op_graph.h"
+#include "ir/timeline.h"
+
+namespace shardsim {
+
+inline constexpr Seconds kNever{-1};
+
+// The dependencies turned around: who waits for op i is who[offset[i] .. offset[i + 1]).
+struct Followers {
+  std::vector<std::uint32_t> offset;  // [ops + 1]
+  std::vector<std::uint32_t> who;     // ascending for each op
+
+  std::span<const std::uint32_t> of(std::uint32_t op) const {
+    return {who.data() + offset[op], offset[op + std::size_t{1}] - offset[op]};
+  }
+};
+Followers followers(const OpGraph& graph);
+
+// How many ops each op waits for (an op listed twice counts twice, here as in Followers).
+std::vector<std::uint32_t> wait_counts(const OpGraph& graph);
+
+// Every op starts when the last op it waits for ends and takes its duration. O(ops + dependencies).
+Timeline longest_path(const OpGraph& graph, std::span<const Seconds> duration);
+
+// Throws StuckGraph (replay.h) when an op of the timeline never ended.
+void throw_if_stuck(const OpGraph& graph, const Timeline& timeline);
+
+}  // namespace shardsim

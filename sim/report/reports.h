@@ -1,0 +1,41 @@
+// What is shown of a run: rows of one table, each a function from Run and Metrics to text.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "report/run.h"
+#include "report/json.h"
+
+namespace shardsim {
+
+struct ReportRow {
+  std::string_view name;
+  std::string_view file;  // name in the output directory; empty: for the terminal
+  std::string_view help;
+  std::string (*write)(const Run&, const Metrics&);
+};
+std::span<const ReportRow> reports();
+
+// For the terminal, lines of at most 100 columns.
+std::string run_table(const Run& run, const Metrics& metrics);
+std::string collective_table(const Run& run, const Metrics& metrics);
+
+// summary.json of `run` and the result of `collective`; keys carry their unit. What cannot be known
+// yet is null, with a note in assumptions.
+Json run_summary(const Run& run, const Metrics& metrics);
+Json collective_summary(const Run& run, const Metrics& metrics);
+
+// Chrome trace events (opens in Perfetto): process = device class, thread = stream, one slice per
+// compute op and per collective; a counter per link in GB/s, a transfer's bytes spread evenly over the
+// time it flows.
+std::string trace_json(const Run& run, const Metrics& metrics);
+
+// Times in a table: microseconds to four decimals up to a second ("293.6013 us"), seconds beyond.
+std::string fine_text(Seconds seconds);
+
+// Lines of at most `width` columns, broken at blanks; later lines begin with `indent` blanks.
+std::string wrapped(std::string_view text, int width, int indent);
+
+}  // namespace shardsim

@@ -1,0 +1,91 @@
+#include "report/schema.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shardsim {
+
+namespace {
+
+// The rows as a tree: a node per path.
+struct Node {
+  const FieldRow* row = nullptr;
+  std::vector<std::pair<std::string, Node>> children;  // in table order
+
+  Node& child(const std::string& name) {
+    for (auto& [key, node] : children) {
+      if (key == name) return node;
+    }
+    return children.emplace_back(name, Node{}).second;
+  }
+};
+
+Node tree_of(std::span<const FieldRow> rows, std::string_view file) {
+  Node root;
+  for (const FieldRow& row : rows) {
+    if (row.file != file) continue;
+    Node* at = &root;
+    std::size_t from = 0;
+    while (from <= row.path.size()) {
+      const std::size_t dot = std::min(row.path.find('.', from), row.path.size());
+      at = &at->child(row.path.substr(from, dot - from));
+      from = dot + 1;
+    }
+    at->row = &row;
+  }
+  return root;
+}
+
+void add_properties(const Node& node, Object& schema);
+
+Json schema_of(const Node& node) {
+  Object schema;
+  if (node.row != nullptr) {
+    schema.emplace_back("description", node.row->help + (node.row->default_text.empty()
+                                                             ? ""
+                                                             : " (default: " + node.row->default_text + ")"));
+    const std::vector<std::string>& shapes = node.row->shapes;
+    if (shapes.size() == 1) {
+      schema.emplace_back("type", shapes.front());
+    } else if (!shapes.empty()) {
+      schema.emplace_back("type", shapes);
+    }
+    if (!node.row->choices.empty()) schema.emplace_back("enum", node.row->choices);
+    if (std::find(shapes.begin(), shapes.end(), "array") != shapes.end()) {
+      schema.emplace_back("items", Object{{"type", "string"}});
+    }
+  } else {
+    schema.emplace_back("type", "object");
+  }
+  if (!node.children.empty()) add_properties(node, schema);
+  return schema;
+}
+
+void add_properties(const Node& node, Object& schema) {
+  Object properties;
+  Array required;
+  Json others = false;
+  for (const auto& [key, child] : node.children) {
+    if (key == "*") {
+      others = schema_of(child);
+      continue;
+    }
+    properties.emplace_back(key, schema_of(child));
+    if (child.row != nullptr && child.row->required) required.push_back(key);
+  }
+  if (!properties.empty()) schema.emplace_back("properties", std::move(properties));
+  schema.emplace_back("additionalProperties", std::move(others));
+  if (!required.empty()) schema.emplace_back("required", std::move(required));
+}
+
+}  // namespace
+
+Json json_schema(std::span<const FieldRow> rows, std::string_view file) {
+  Object schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                   {"title", "shardsim " + std::string(file) + " file"}};
+  Object body = std::get<Object>(schema_of(tree_of(rows, file)).v);
+  schema.insert(schema.end(), body.begin(), body.end());
+  return schema;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include "report/reports.h"
+
+namespace shardsim {
+
+namespace {
+
+constexpr const char* kSchema = "shardsim-1";
+
+double seconds(Seconds s) { return s / Seconds{1}; }
+double bytes(Bytes b) { return b / Bytes{1}; }
+
+Json link_list(const Metrics& metrics) {
+  Array links;
+  for (const LinkLoad& link : metrics.links) {
+    links.push_back(Object{{"link", link.name},
+                           {"bandwidth_bytes_per_s", link.bandwidth / BytesPerSec{1}},
+                           {"bytes", bytes(link.bytes)},
+                           {"utilisation", link.utilisation}});
+  }
+  return links;
+}
+
+Object instance(const CollectiveInstance& c, Seconds time) {
+  return Object{{"kind", std::string(to_text(c.kind))},
+                {"algorithm", c.algorithm},
+                {"axes", c.axes},
+                {"devices", c.devices},
+                {"bytes", bytes(c.bytes)},
+                {"time_s", seconds(time)},
+                {"analytic_s", seconds(c.analytic)},
+                {"analytic_exact", c.exact},
+                {"formula", c.formula},
+                {"bandwidth_convention", c.convention},
+                {"reason", c.reason}};
+}
+
+Json optional_number(const std::optional<double>& number) {
+  if (!number) return nullptr;
+  return *number;
+}
+
+}  // namespace
+
+Json collective_summary(const Run& run, const Metrics& metrics) {
+  Array all;
+  for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
+    const CollectiveInstance& c = run.plan.collectives[i];
+    Object one = instance(c, metrics.collective_time[i]);
+    one.emplace_back("textbook_s", seconds(c.textbook));
+    one.emplace_back("textbook_formula", c.textbook_formula);
+    all.push_back(std::move(one));
+  }
+  // The first collective's figures stand at the top, as scripts expect for a single one.
+  Object result = std::get<Object>(all.front().v);
+  result.insert(result.begin(), {"schema", kSchema});
+  result.emplace_back("topology", run.plan.cluster.text);
+  result.emplace_back("step_time_s", seconds(metrics.step));
+  result.emplace_back("engine", run.engine);
+  result.emplace_back("grain", std::string(to_text(run.grain)));
+  result.emplace_back("classes", run.plan.fold.classes());
+  result.emplace_back("operations", static_cast<std::int64_t>(run.graph.size()));
+  result.emplace_back("collectives", std::move(all));
+  result.emplace_back("links", link_list(metrics));
+  result.emplace_back("assumptions", run.plan.assumptions);
+  return result;
+}
+
+Json run_summary(const Run& run, const Metrics& metrics) {
+  Array collectives;
+  for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
+    const CollectiveInstance& c = run.plan.collectives[i];
+    Object one = instance(c, metrics.collective_time[i]);
+    one.emplace_back("tensor", c.tensor);
+    one.emplace_back("pass", std::string(to_text(c.pass)));
+    one.emplace_back("case", c.case_text);
+    one.emplace_back("layer", c.layer);
+    one.emplace_back("alternatives", c.alternatives);
+    collectives.push_back(std::move(one));
+  }
+  const Array stages = {Object{{"stage", 0},
+                               {"busy_s", seconds(metrics.compute)},
+                               {"idle_s", seconds(metrics.step - metrics.compute)},
+                               {"span_s", seconds(metrics.step)},
+                               {"peak_memory_bytes", nullptr}}};
+  return Object{{"schema", kSchema},
+                {"name", run.name},
+                {"step_time_s", seconds(metrics.step)},
+                {"compute_s", seconds(metrics.compute)},
+                {"comm_s", seconds(metrics.comm)},
+                {"exposed_comm_s", seconds(metrics.exposed)},
+                {"rest_s", seconds(metrics.rest)},
+                {"bubble_fraction", nullptr},
+                {"mfu", optional_number(metrics.mfu)},
+                {"tokens_per_s", optional_number(metrics.tokens_per_s)},
+                {"peak_memory_bytes", nullptr},
+                {"fits_memory", nullptr},
+                {"engine", run.engine},
+                {"grain", std::string(to_text(run.grain))},
+                {"classes", run.plan.fold.classes()},
+                {"devices", run.plan.cluster.devices()},
+                {"operations", static_cast<std::int64_t>(run.graph.size())},
+                {"collectives", std::move(collectives)},
+                {"stages", stages},
+                {"links", link_list(metrics)},
+                {"assumptions", run.plan.assumptions}};
+}
+
+}  // namespace shardsim

@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "report/reports.h"
+
+namespace shardsim {
+
+namespace {
+
+constexpr int kWidth = 100;
+constexpr std::size_t kMostLinks = 8;
+
+std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
+
+// Relative difference as people read it: exact cases say so.
+std::string against(Seconds value, Seconds reference) {
+  if (reference == Seconds{0}) return value == Seconds{0} ? "equal" : "-";
+  const double error = value / reference - 1;
+  if (std::abs(error) < 5e-10) return "equal to 1e-9";
+  if (std::abs(error) < 5e-6) return fmt::format("{:+.1e}", error);
+  return fmt::format("{:+.2f} %", 100 * error);
+}
+
+std::string line(std::string_view label, std::string_view text) {
+  return fmt::format("  {:<12} {}\n", label, wrapped(text, kWidth, 15));
+}
+
+std::string assumption_lines(const Plan& plan) {
+  std::string text = "\nassumptions\n";
+  for (const std::string& a : plan.assumptions) text += "  - " + wrapped(a, kWidth, 4) + "\n";
+  return text;
+}
+
+std::string link_lines(const Metrics& metrics) {
+  if (metrics.links.empty()) return "";
+  std::string text = fmt::format("\n{:<26} {:>12} {:>14} {:>8}\n", "link (each of its kind)", "bandwidth",
+                                 "carried", "busy");
+  for (std::size_t i = 0; i < std::min(metrics.links.size(), kMostLinks); ++i) {
+    const LinkLoad& link = metrics.links[i];
+    text += fmt::format("{:<26} {:>12} {:>14} {:>8}\n", link.name, to_text(link.bandwidth),
+                        to_text(link.bytes), percent(link.utilisation));
+  }
+  if (metrics.links.size() > kMostLinks) {
+    text += fmt::format("… and {} more, none busier\n", metrics.links.size() - kMostLinks);
+  }
+  return text;
+}
+
+std::string engine_text(const Run& run) {
+  const int classes = run.plan.fold.classes();
+  return fmt::format("{} engine, {} grain, {} device class{}, {} operations", run.engine, to_text(run.grain),
+                     classes, classes == 1 ? "" : "es", run.graph.size());
+}
+
+}  // namespace
+
+std::string collective_table(const Run& run, const Metrics& metrics) {
+  std::string text;
+  for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
+    const CollectiveInstance& c = run.plan.collectives[i];
+    if (i > 0) text += "\n";
+    text += fmt::format("{} of V = {} over {}: {} devices in a group, {} ({} devices)\n", to_text(c.kind),
+                        to_text(c.bytes), fmt::join(c.axes, ", "), c.devices, run.plan.cluster.text,
+                        run.plan.cluster.devices());
+    const Seconds time = metrics.collective_time[i];
+    text += line("simulated", fmt::format("{:<16} {}", fine_text(time), engine_text(run)));
+    text += line("closed form", fmt::format("{:<16} {}; simulated is {}", fine_text(c.analytic), c.formula,
+                                            against(time, c.analytic)));
+    if (c.textbook != Seconds{0}) {
+      text += line("textbook", fmt::format("{:<16} {}; simulated is {}", fine_text(c.textbook),
+                                           c.textbook_formula, against(time, c.textbook)));
+    }
+    text += line("algorithm", c.reason);
+    text += line("bandwidth", c.convention);
+  }
+  if (run.plan.collectives.size() > 1) {
+    text += fmt::format("\nall of them started together; the last ended after {}\n", fine_text(metrics.step));
+  }
+  return text + link_lines(metrics) + assumption_lines(run.plan);
+}
+
+namespace {
+
+// Collectives that differ only in their layer, in order of first appearance.
+struct CollectiveRow {
+  const CollectiveInstance* first = nullptr;
+  int count = 0;
+  Seconds time, analytic;
+};
+
+std::vector<CollectiveRow> rows_of(const Run& run, const Metrics& metrics) {
+  std::map<std::tuple<Pass, std::string, std::string, std::string, int>, std::size_t> seen;
+  std::vector<CollectiveRow> rows;
+  for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
+    const CollectiveInstance& c = run.plan.collectives[i];
+    const auto key = std::make_tuple(c.pass, c.tensor, fmt::format("{}", fmt::join(c.axes, ",")),
+                                     c.case_text, static_cast<int>(c.kind));
+    const auto [at, fresh] = seen.try_emplace(key, rows.size());
+    if (fresh) rows.push_back({&c, 0, Seconds{0}, Seconds{0}});
+    CollectiveRow& row = rows[at->second];
+    ++row.count;
+    row.time += metrics.collective_time[i];
+    row.analytic += c.analytic;
+  }
+  return rows;
+}
+
+// At most `width` characters; what is cut off is shown by a dot.
+std::string cut(std::string text, std::size_t width) {
+  if (text.size() > width) text = text.substr(0, width - 1) + ".";
+  return text;
+}
+
+std::string collective_rows(const Run& run, const Metrics& metrics) {
+  if (run.plan.collectives.empty()) return "\nno collectives\n";
+  constexpr const char* kRow = "{:<8} {:<18} {:<8} {:<5} {:<7} {:<12} {:>9} {:>10} {:>11}\n";
+  std::string text = "\n" + fmt::format(kRow, "pass", "collective", "tensor", "over", "case", "algorithm",
+                                        "V", "time", "closed form");
+  for (const CollectiveRow& row : rows_of(run, metrics)) {
+    const CollectiveInstance& c = *row.first;
+    const std::string count = row.count > 1 ? fmt::format(" x{}", row.count) : "";
+    text += fmt::format(kRow, to_text(c.pass), cut(fmt::format("{}{}", to_text(c.kind), count), 18),
+                        cut(c.tensor, 8), cut(fmt::format("{}", fmt::join(c.axes, ",")), 5),
+                        cut(c.case_text, 7), cut(c.algorithm, 12), to_text(c.bytes), to_text(row.time),
+                        to_text(row.analytic));
+  }
+  return text;
+}
+
+std::string share_of(Seconds part, Seconds whole) {
+  return whole == Seconds{0} ? "" : fmt::format(" ({})", percent(part / whole));
+}
+
+}  // namespace
+
+std::string run_table(const Run& run, const Metrics& metrics) {
+  const Seconds step = metrics.step;
+  const bool rounding = metrics.rest < step * 1e-9;
+  std::string text = run.name + "\n";
+  for (const auto& [label, what] : run.plan.facts) text += line(label, what);
+  text += line("replay", engine_text(run));
+  text += line("step time", fmt::format("{} = compute {}{} + exposed communication {}{} + rest {}",
+                                        to_text(step), to_text(metrics.compute),
+                                        share_of(metrics.compute, step), to_text(metrics.exposed),
+                                        share_of(metrics.exposed, step), to_text(rounding ? Seconds{0} : metrics.rest)));
+  if (metrics.mfu) {
+    text += line("MFU", fmt::format("{} of {} {} per device; {:.4g} tokens/s", percent(*metrics.mfu),
+                                    to_text(run.workload->peak), run.workload->peak_name,
+                                    *metrics.tokens_per_s));
+  }
+  return text + collective_rows(run, metrics) + link_lines(metrics) + assumption_lines(run.plan);
+}
+
+}  // namespace shardsim

@@ -1,0 +1,51 @@
+// load: YAML in, RunSpec out; all problems of all files read at once (ConfigError).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+// --set cluster.topology.link.bandwidth='50 GB/s': replaces or adds one value before reading.
+// Problems in it point at the argument.
+struct Override {
+  std::string text;
+};
+
+// A name is looked up in configs/chips or models; a path (it has a / or ends in .yaml) written in a
+// file starts from that file's folder.
+RunSpec load_run(const std::string& path, std::span<const Override> overrides = {});
+ChipSpec load_chip(const std::string& name_or_path);
+ModelSpec load_model(const std::string& name_or_path);
+
+// "ring:8", "torus:4x4x4", "switch:8". Only the form is checked here; kinds are plan's table.
+// Appends problems and returns an empty kind when the form is wrong.
+TopologySpec parse_topology(std::string_view text, const SourcePos& pos,
+                            std::vector<Problem>& problems);
+
+// Names available in configs/chips, models, configs/runs.
+std::vector<std::string> chip_names();
+std::vector<std::string> model_names();
+std::vector<std::string> run_names();
+
+// One row of the YAML reference, from the table that drives the loader; enough to write a JSON
+// Schema. A path component * stands for any key: the map above it is open, all others are closed.
+struct FieldRow {
+  std::string file;  // "run", "chip", "model", "block"
+  std::string path;  // "cluster.topology.link.bandwidth", "mesh.*"
+  std::string type;  // "bandwidth (90 GB/s)", "count", "name, list of names or count", …
+  bool required = false;
+  std::string default_text;
+  std::string help;
+  // JSON Schema types that the value may have: string, integer, number, boolean, array (of
+  // strings), object. A quantity is a string; the integer 0 needs no unit where zero makes sense.
+  std::vector<std::string> shapes;
+  std::vector<std::string> choices;  // the only legal texts; empty: any
+};
+std::vector<FieldRow> field_rows();
+
+}  // namespace shardsim

@@ -1,0 +1,318 @@
+#include "spec/read.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/must.h"
+#include "base/text.h"
+
+namespace shardsim {
+namespace {
+
+using Data = decltype(Value::data);
+
+// A map of one file that is being read.
+struct Place {
+  std::string_view file;
+  std::string path;  // of its row in the table, "" for the whole file
+  std::string name;  // as the user reads it: * replaced by the key
+  SourcePos pos;     // of its key
+};
+
+std::string child_path(std::string_view parent, std::string_view key) {
+  return parent.empty() ? std::string(key) : fmt::format("{}.{}", parent, key);
+}
+
+// The last component of a path that is a child of `parent`, or nothing.
+std::optional<std::string_view> child_key(std::string_view path, std::string_view parent) {
+  if (!parent.empty()) {
+    if (!path.starts_with(parent) || path.size() <= parent.size() || path[parent.size()] != '.') {
+      return std::nullopt;
+    }
+    path.remove_prefix(parent.size() + 1);
+  }
+  if (path.find('.') != std::string_view::npos) return std::nullopt;
+  return path;
+}
+
+struct Children {
+  std::vector<const Field*> named;
+  const Field* any = nullptr;  // the row of *
+
+  const Field* find(std::string_view path) const {
+    const auto at = std::find_if(named.begin(), named.end(),
+                                 [&](const Field* field) { return field->path == path; });
+    return at == named.end() ? any : *at;
+  }
+};
+
+Children children(const Place& place) {
+  Children found;
+  for (const Field& field : fields()) {
+    if (field.file != place.file) continue;
+    const auto key = child_key(field.path, place.path);
+    if (!key) continue;
+    if (*key == "*") {
+      found.any = &field;
+    } else {
+      found.named.push_back(&field);
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> keys_of(const Children& children, const Place& place) {
+  std::vector<std::string> keys;
+  for (const Field* field : children.named) keys.emplace_back(*child_key(field->path, place.path));
+  return keys;
+}
+
+std::string in_place(const Place& place) {
+  return place.name.empty() ? std::string() : fmt::format(" in {}", place.name);
+}
+
+void report_unknown(const NodeEntry& entry, const Place& place, const Children& children,
+                    Problems& problems) {
+  const std::string path = child_path(place.path, entry.key);
+  const auto later = later_fields();
+  if (place.file == "run" && std::find(later.begin(), later.end(), path) != later.end()) {
+    problems.push_back(
+        {entry.key_pos, fmt::format("\"{}\" is not available in this version", path), ""});
+    return;
+  }
+  const auto keys = keys_of(children, place);
+  const std::string close = nearest(entry.key, keys);
+  problems.push_back({entry.key_pos,
+                      fmt::format("unknown key {}{}; expected {}", in_quotes(entry.key),
+                                  in_place(place), joined_or(keys)),
+                      close.empty() ? "" : fmt::format("did you mean \"{}\"?", close)});
+}
+
+void report_missing(const Node& node, const Place& place, const Children& children,
+                    Problems& problems) {
+  for (const Field* field : children.named) {
+    const std::string key(*child_key(field->path, place.path));
+    if (!field->required || node.find(key) != nullptr) continue;
+    problems.push_back({place.pos, fmt::format("missing key \"{}\"{}", key, in_place(place)),
+                        fmt::format("{}: {}", key, field->help)});
+  }
+}
+
+// Keys that the notation must be able to write: X, data, x.
+bool is_axis_name(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto other = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+  return !text.empty() && letter(text.front()) && std::all_of(text.begin(), text.end(), other);
+}
+
+bool names_an_axis(const Field& field) {
+  return field.type == FieldType::mesh_axis || field.path == "cluster.topology.axes.*" ||
+         field.path == "dims.*";
+}
+
+SourcePos text_pos(const Node& node) {
+  if (!node.quoted || node.anchor_line > 0) return node.pos;
+  return node.pos.at(1, std::max(1, node.pos.length - 2));
+}
+
+// The value of one entry, read as its field's type says; problems go to `problems`.
+class ValueReader {
+ public:
+  ValueReader(const Field& field, const NodeEntry& entry, std::string name, Problems& problems)
+      : field_(field), node_(entry.node), name_(std::move(name)), problems_(problems) {}
+
+  std::optional<Data> read() const {
+    using enum FieldType;
+    switch (field_.type) {
+      case texts:
+        return words("texts");
+      case mesh_axis:
+      case preset:
+        return node_.kind == NodeKind::list ? words("names") : scalar();
+      case map:
+      case name_or_map:
+        must(false, "maps are read by read_map");
+        return std::nullopt;
+      default:
+        return scalar();
+    }
+  }
+
+ private:
+  std::nullopt_t refuse(const SourcePos& pos, std::string message, std::string hint = {}) const {
+    problems_.push_back({pos, std::move(message), std::move(hint)});
+    return std::nullopt;
+  }
+
+  std::nullopt_t refuse_shape(const Node& node) const {
+    return refuse(node.pos, fmt::format("{}: expected a {}, found {}", name_,
+                                        type_row(field_.type).text, found(node)));
+  }
+
+  std::optional<Data> scalar() const {
+    using enum FieldType;
+    if (node_.kind != NodeKind::scalar) return refuse_shape(node_);
+    switch (field_.type) {
+      case count:
+        return parsed(parse_count(node_.text, 1, std::numeric_limits<int>::max()));
+      case large_count:
+        return parsed(parse_large_count(node_.text, 1, std::numeric_limits<std::int64_t>::max()));
+      case factor:
+        return parsed(parse_factor(node_.text, 0, 1));
+      case bytes:
+        return positive(parse_bytes(node_.text));
+      case bandwidth:
+        return positive(parse_bandwidth(node_.text));
+      case flop_rate:
+        return positive(parse_flop_rate(node_.text));
+      case seconds:
+        return parsed(parse_seconds(node_.text));
+      case choice:
+        return chosen();
+      case mesh_axis:
+        return starts_like_number() ? count_of_axis() : one_word();
+      case preset:
+        return is_flag() ? Data(node_.text == "true") : one_word();
+      default:
+        return any_text();
+    }
+  }
+
+  template <class T>
+  std::optional<Data> parsed(const Parsed<T>& parsed) const {
+    if (!parsed) return refuse(text_pos(node_), fmt::format("{}: {}", name_, parsed.error));
+    return Data(parsed.value);
+  }
+
+  template <class T>
+  std::optional<Data> positive(const Parsed<T>& quantity) const {
+    if (quantity && !(quantity.value > T{})) {
+      return refuse(text_pos(node_), fmt::format("{}: expected a {} above zero, found {}", name_,
+                                                 type_row(field_.type).text, found(node_)));
+    }
+    return parsed(quantity);
+  }
+
+  std::optional<Data> any_text() const {
+    if (trimmed(node_.text).empty()) return refuse_empty(node_);
+    return Data(node_.text);
+  }
+
+  std::nullopt_t refuse_empty(const Node& node) const {
+    return refuse(node.pos, fmt::format("{}: expected a {}, found an empty text", name_,
+                                        type_row(field_.type).text));
+  }
+
+  std::optional<Data> chosen() const {
+    const auto& choices = field_.choices;
+    if (std::find(choices.begin(), choices.end(), node_.text) != choices.end()) {
+      return Data(node_.text);
+    }
+    const std::string close = nearest(node_.text, choices);
+    return refuse(text_pos(node_),
+                  fmt::format("{}: expected {}, found {}", name_, joined_or(choices), found(node_)),
+                  close.empty() ? "" : fmt::format("did you mean \"{}\"?", close));
+  }
+
+  bool starts_like_number() const {
+    return !node_.quoted && !node_.text.empty() &&
+           std::string_view("0123456789+-.").find(node_.text.front()) != std::string_view::npos;
+  }
+  std::optional<Data> count_of_axis() const {
+    return parsed(parse_count(node_.text, 1, std::numeric_limits<int>::max()));
+  }
+  bool is_flag() const { return !node_.quoted && (node_.text == "true" || node_.text == "false"); }
+
+  std::optional<Data> one_word() const {
+    if (trimmed(node_.text).empty()) return refuse_empty(node_);
+    return Data(Words{{node_.text, text_pos(node_), true}});
+  }
+
+  std::optional<Data> words(std::string_view what) const {
+    if (node_.kind != NodeKind::list) return refuse_shape(node_);
+    Words out;
+    bool good = true;
+    for (const NodeEntry& item : node_.entries) {
+      const Node& node = item.node;
+      if (node.kind != NodeKind::scalar || trimmed(node.text).empty()) {
+        refuse(node.pos,
+               fmt::format("{}: expected a list of {}, found {} in it", name_, what,
+                           node.kind == NodeKind::scalar ? "an empty text" : found(node)));
+        good = false;
+      }
+      out.push_back({node.text, text_pos(node), true});
+    }
+    if (!good) return std::nullopt;
+    return Data(std::move(out));
+  }
+
+  const Field& field_;
+  const Node& node_;
+  std::string name_;
+  Problems& problems_;
+};
+
+void read_map(const Place& place, const Node& node, RunSpec& into, Problems& problems);
+
+void read_entry(const Field& field, const NodeEntry& entry, const Place& place, RunSpec& into,
+                Problems& problems) {
+  const Node& node = entry.node;
+  const std::string name = child_path(place.name, entry.key);
+  if (names_an_axis(field) && !is_axis_name(entry.key)) {
+    problems.push_back({entry.key_pos,
+                        fmt::format("expected a name of letters, digits and _ in {}, found {}",
+                                    place.name, in_quotes(entry.key)),
+                        ""});
+    return;
+  }
+  const bool by_name = field.type == FieldType::name_or_map && node.kind == NodeKind::scalar;
+  const bool by_map = field.type == FieldType::map || field.type == FieldType::name_or_map;
+  Value value{entry.key, entry.key_pos, text_pos(node), {}};
+  if (by_name) {
+    value.data = node.text;
+  } else if (by_map && node.kind != NodeKind::map) {
+    problems.push_back(
+        {node.pos,
+         fmt::format("{}: expected a {}, found {}", name, type_row(field.type).text, found(node)),
+         ""});
+    return;
+  } else if (!by_map) {
+    auto data = ValueReader(field, entry, name, problems).read();
+    if (!data) return;
+    value.data = std::move(*data);
+  }
+  if (field.store != nullptr) field.store(into, value, problems);
+  if (by_map && !by_name) {
+    read_map({place.file, std::string(field.path), name, entry.key_pos}, node, into, problems);
+  }
+}
+
+void read_map(const Place& place, const Node& node, RunSpec& into, Problems& problems) {
+  const Children known = children(place);
+  for (const NodeEntry& entry : node.entries) {
+    const Field* field = known.find(child_path(place.path, entry.key));
+    if (field == nullptr) {
+      report_unknown(entry, place, known, problems);
+    } else {
+      read_entry(*field, entry, place, into, problems);
+    }
+  }
+  report_missing(node, place, known, problems);
+}
+
+}  // namespace
+
+void read_fields(std::string_view file, const Node& root, RunSpec& into, Problems& problems) {
+  const Place whole{file, "", "", {root.pos.source, 0, 0, 1}};
+  if (root.kind == NodeKind::map) return read_map(whole, root, into, problems);
+  const auto keys = keys_of(children(whole), whole);
+  const std::string what = root.kind == NodeKind::null ? "an empty file" : found(root);
+  problems.push_back({root.pos.line > 0 ? root.pos : whole.pos,
+                      fmt::format("expected a map with {}, found {}", joined_or(keys), what), ""});
+}
+
+}  // namespace shardsim

@@ -1,0 +1,134 @@
+// RunSpec: what the user wrote, every choice with its position, nothing derived. spec/ knows YAML
+// and units; it does not know what is sensible (plan/validate.h does).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/units.h"
+
+namespace shardsim {
+
+// A value and where it was written; pos.source is null for a default.
+template <class T>
+struct Chosen {
+  T value = {};
+  SourcePos pos;
+  bool given = false;
+};
+
+struct ChipVariant {
+  std::string name;    // "scaling-book"
+  double compute = 1;  // factors on the nominal figures
+  double memory = 1;
+  double link = 1;
+  std::string source;
+  SourcePos pos;
+};
+
+// configs/chips/NAME.yaml
+struct ChipSpec {
+  std::string name;
+  std::vector<std::pair<std::string, FlopsPerSec>> peak;  // by dtype: bf16, fp8, int8; dense
+  Bytes memory_capacity;
+  BytesPerSec memory_bandwidth;
+  Chosen<BytesPerSec> link_bandwidth;  // per link or per device (switch), one direction
+  Seconds launch_overhead;             // added to every compute op
+  std::vector<ChipVariant> variants;
+};
+
+struct AxisSpec {
+  std::string name;
+  int size = 1;
+  SourcePos pos;
+};
+
+// A short name ("torus:4x4x4") or the map {kind, axes, link}. Axes of a short name are x, y, z, w,
+// then a4, a5, …; a switch has the single axis n.
+struct TopologySpec {
+  Chosen<std::string> kind;
+  std::vector<AxisSpec> axes;     // major first
+  Chosen<BytesPerSec> bandwidth;  // one direction; default: the chip's
+  Chosen<Seconds> latency;        // default 0, said in the assumptions
+  Chosen<double> efficiency;      // factor on bandwidth, default 1 (or the chip variant's)
+  std::string text;               // as written, or rebuilt as a short name
+  SourcePos pos;
+};
+
+// X: [x, y]  spans hardware axes;  X: 4  is a size only.
+struct MeshAxisSpec {
+  std::string name;
+  std::vector<Chosen<std::string>> axes;
+  int size = 0;  // 0: axes are given instead
+  SourcePos pos;
+};
+
+struct MeshSpec {
+  std::vector<MeshAxisSpec> axes;
+  Chosen<std::string> order;  // row-major | innermost-first; needed with sizes alone
+  SourcePos pos;
+};
+
+// models/NAME.yaml (statements may come from the `block:` file it names)
+struct ModelSpec {
+  std::string name;
+  std::vector<AxisSpec> dims;  // D F N K H V
+  int layers = 1;
+  std::vector<Chosen<std::string>> statements;
+  Chosen<std::string> block;  // the file they came from, when not written in the model
+  double parameters = 0;      // published total, 0: unknown; a test compares
+  SourcePos pos;
+};
+
+struct BatchSpec {
+  Chosen<int> global;  // sequences in the step, over all devices
+  Chosen<int> micro;   // sequences per device and micro-batch; default: all at once
+  Chosen<int> length;  // tokens per sequence
+  SourcePos pos;
+};
+
+struct PrecisionSpec {  // dtype names; default bf16, optimizer fp32
+  Chosen<std::string> weights, gradients, activations, optimizer;
+};
+
+// One entry of `sharding:`; `fsdp: X`, `tp: [Y, Z]`, `sp: true`.
+struct PresetSpec {
+  std::string preset;
+  std::vector<Chosen<std::string>> axes;
+  Chosen<bool> flag;  // for entries that are true or false
+  SourcePos pos;
+};
+
+// One entry of `collectives:`, kind: algorithm.
+struct AlgorithmSpec {
+  std::string kind;
+  Chosen<std::string> algorithm;
+  SourcePos pos;
+};
+
+struct RunSpec {
+  Chosen<std::string> name;
+  Chosen<std::string> chip;     // the name as written
+  ChipSpec chip_spec;           // loaded from configs/chips or a path
+  Chosen<std::string> variant;  // of the chip; default: nominal
+  TopologySpec topology;
+  MeshSpec mesh;
+  Chosen<std::string> model;
+  ModelSpec model_spec;
+  Chosen<int> layers;  // default: the model's
+  BatchSpec batch;
+  PrecisionSpec precision;
+  std::vector<PresetSpec> sharding;
+  SourcePos sharding_pos;
+  std::vector<Chosen<std::string>> tensors;
+  std::vector<AlgorithmSpec> collectives;
+  std::string notes;
+};
+
+// Bytes of one element: bf16 2, fp16 2, fp32 4, fp8 1, int8 1; 0 for an unknown name.
+double dtype_bytes(std::string_view name);
+std::vector<std::string> dtype_names();
+
+}  // namespace shardsim

@@ -1,0 +1,155 @@
+// The rows of a run file.
+#include <utility>
+
+#include "spec/load.h"
+#include "spec/table.h"
+
+namespace shardsim {
+namespace {
+
+void store_topology(RunSpec& run, const Value& v, Problems& problems) {
+  if (v.is<std::string>()) {
+    run.topology = parse_topology(std::get<std::string>(v.data), v.pos, problems);
+  }
+  run.topology.pos = v.pos;
+}
+
+void store_mesh_axis(RunSpec& run, const Value& v, Problems&) {
+  MeshAxisSpec axis{v.key, {}, 0, v.key_pos};
+  if (v.is<int>()) {
+    axis.size = std::get<int>(v.data);
+  } else {
+    axis.axes = std::get<Words>(v.data);
+  }
+  run.mesh.axes.push_back(std::move(axis));
+}
+
+void store_preset(RunSpec& run, const Value& v, Problems&) {
+  PresetSpec preset{v.key, {}, {}, v.key_pos};
+  if (v.is<bool>()) {
+    preset.flag = v.as<bool>();
+  } else {
+    preset.axes = std::get<Words>(v.data);
+  }
+  run.sharding.push_back(std::move(preset));
+}
+
+std::vector<std::string> placements() {
+  return {"row-major", "innermost-first"};
+}
+
+std::vector<Field> machine_fields() {
+  using enum FieldType;
+  using V = const Value&;
+  return {
+      {"run", "name", text, false, "the file's name", "title of the run",
+       [](RunSpec& r, V v, Problems&) { r.name = v.as<std::string>(); }},
+      {"run", "cluster", map, true, "", "the machine"},
+      {"run", "cluster.chip", name, true, "", "a name from configs/chips, or a path to a .yaml",
+       [](RunSpec& r, V v, Problems&) { r.chip = v.as<std::string>(); }},
+      {"run", "cluster.variant", name, false, "nominal", "of the chip: factors on its figures",
+       [](RunSpec& r, V v, Problems&) { r.variant = v.as<std::string>(); }},
+      {"run", "cluster.topology", name_or_map, true, "",
+       "a short name such as torus:4x4x4, or {kind, axes, link}", store_topology},
+      {"run", "cluster.topology.kind", name, true, "", "a name from shardsim list topologies",
+       [](RunSpec& r, V v, Problems&) { r.topology.kind = v.as<std::string>(); }},
+      {"run", "cluster.topology.axes", map, false, "", "hardware axes, major first"},
+      {"run", "cluster.topology.axes.*", count, false, "", "devices along the axis",
+       [](RunSpec& r, V v, Problems&) {
+         r.topology.axes.push_back({v.key, v.as<int>().value, v.key_pos});
+       }},
+      {"run", "cluster.topology.size", count, false, "", "instead of axes, for kinds with one axis",
+       [](RunSpec& r, V v, Problems&) {
+         r.topology.axes.push_back({"", v.as<int>().value, v.pos});
+       }},
+      {"run", "cluster.topology.link", map, false, "", "of every link, or of every device's port"},
+      {"run", "cluster.topology.link.bandwidth", bandwidth, false, "the chip's link_bandwidth",
+       "of one direction",
+       [](RunSpec& r, V v, Problems&) { r.topology.bandwidth = v.as<BytesPerSec>(); }},
+      {"run", "cluster.topology.link.latency", seconds, false, "0", "per hop; once on a switch",
+       [](RunSpec& r, V v, Problems&) { r.topology.latency = v.as<Seconds>(); }},
+      {"run", "cluster.topology.link.efficiency", factor, false, "the chip variant's, or 1",
+       "on the bandwidth",
+       [](RunSpec& r, V v, Problems&) { r.topology.efficiency = v.as<double>(); }},
+  };
+}
+
+std::vector<Field> work_fields() {
+  using enum FieldType;
+  using V = const Value&;
+  return {
+      {"run", "mesh", map, true, "", "logical axes and the hardware axes they span, major first",
+       [](RunSpec& r, V v, Problems&) { r.mesh.pos = v.key_pos; }},
+      {"run", "mesh.*", mesh_axis, false, "", "hardware axes, major first, or a size",
+       store_mesh_axis},
+      {"run", "mesh.order", choice, false, "", "how sizes alone are placed",
+       [](RunSpec& r, V v, Problems&) { r.mesh.order = v.as<std::string>(); }, placements()},
+      {"run", "model", name, true, "", "a name from models, or a path to a .yaml",
+       [](RunSpec& r, V v, Problems&) { r.model = v.as<std::string>(); }},
+      {"run", "layers", count, false, "all of the model's", "layers to simulate",
+       [](RunSpec& r, V v, Problems&) { r.layers = v.as<int>(); }},
+      {"run", "batch", map, true, "", "the work of one step",
+       [](RunSpec& r, V v, Problems&) { r.batch.pos = v.key_pos; }},
+      {"run", "batch.global", count, true, "", "sequences in the step, over all devices",
+       [](RunSpec& r, V v, Problems&) { r.batch.global = v.as<int>(); }},
+      {"run", "batch.micro", count, false, "all at once", "sequences per device and micro-batch",
+       [](RunSpec& r, V v, Problems&) { r.batch.micro = v.as<int>(); }},
+      {"run", "batch.length", count, true, "", "tokens per sequence",
+       [](RunSpec& r, V v, Problems&) { r.batch.length = v.as<int>(); }},
+  };
+}
+
+std::vector<Field> precision_fields() {
+  using enum FieldType;
+  using V = const Value&;
+  return {
+      {"run", "precision", map, false, "", "element types by role"},
+      {"run", "precision.weights", choice, false, "bf16", "parameters",
+       [](RunSpec& r, V v, Problems&) { r.precision.weights = v.as<std::string>(); },
+       dtype_names()},
+      {"run", "precision.gradients", choice, false, "bf16", "gradients of parameters",
+       [](RunSpec& r, V v, Problems&) { r.precision.gradients = v.as<std::string>(); },
+       dtype_names()},
+      {"run", "precision.activations", choice, false, "bf16",
+       "activations and their gradients; the type matrix units compute in",
+       [](RunSpec& r, V v, Problems&) { r.precision.activations = v.as<std::string>(); },
+       dtype_names()},
+      {"run", "precision.optimizer", choice, false, "fp32", "optimizer state",
+       [](RunSpec& r, V v, Problems&) { r.precision.optimizer = v.as<std::string>(); },
+       dtype_names()},
+  };
+}
+
+std::vector<Field> sharding_fields() {
+  using enum FieldType;
+  using V = const Value&;
+  return {
+      {"run", "sharding", map, true, "", "presets (shardsim list presets) and their mesh axes",
+       [](RunSpec& r, V v, Problems&) { r.sharding_pos = v.key_pos; }},
+      {"run", "sharding.*", preset, false, "", "mesh axes of the preset, or true/false",
+       store_preset},
+      {"run", "tensors", texts, false, "", "layouts of single tensors, as \"Wo[N_Y, H, D_X]\"",
+       [](RunSpec& r, V v, Problems&) { r.tensors = v.as<Words>().value; }},
+      {"run", "collectives", map, false, "", "the algorithm of a kind of collective"},
+      {"run", "collectives.*", name, false, "the topology's",
+       "a name from shardsim list collectives",
+       [](RunSpec& r, V v, Problems&) {
+         r.collectives.push_back({v.key, v.as<std::string>(), v.key_pos});
+       }},
+      {"run", "notes", text, false, "", "anything, for people",
+       [](RunSpec& r, V v, Problems&) { r.notes = v.as<std::string>().value; }},
+  };
+}
+
+}  // namespace
+
+std::vector<Field> run_fields() {
+  std::vector<Field> rows;
+  for (const auto& part :
+       {machine_fields(), work_fields(), precision_fields(), sharding_fields()}) {
+    rows.insert(rows.end(), part.begin(), part.end());
+  }
+  return rows;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,93 @@
+// The table of fields: every key of every file, its type, and where its value goes. The reader, the
+// reference (`list fields`) and the JSON Schema all come from it; a key is added by adding a row.
+//
+//   {"run", "batch.global", FieldType::count, true, "", "sequences in the step",
+//    [](RunSpec& run, const Value& v, Problems&) { run.batch.global = v.as<int>(); }}
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/units.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+using Problems = std::vector<Problem>;
+using Words = std::vector<Chosen<std::string>>;
+
+enum class FieldType : std::uint8_t {
+  map,
+  text,
+  name,
+  choice,       // one of Field::choices
+  count,        // int, at least 1
+  large_count,  // std::int64_t, at least 1
+  factor,       // double in (0, 1]
+  bytes,
+  bandwidth,
+  seconds,
+  flop_rate,
+  texts,        // list of texts
+  name_or_map,  // topology: a short name, or a map with rows of its own
+  mesh_axis,    // names or a count
+  preset        // names or true/false
+};
+
+// What a person reads of a type, and the JSON Schema types it takes.
+struct TypeRow {
+  FieldType type = FieldType::map;
+  std::string_view text;
+  std::string_view shapes;  // separated by blanks
+};
+const TypeRow& type_row(FieldType type);
+
+// One value as read: the alternative that its type says.
+struct Value {
+  std::string key;
+  SourcePos key_pos;
+  SourcePos pos;  // of the first character of the text, inside the quotes
+  std::variant<std::monostate, int, std::int64_t, double, bool, std::string, Bytes, BytesPerSec,
+               Seconds, FlopsPerSec, Words>
+      data;
+
+  template <class T>
+  bool is() const {
+    return std::holds_alternative<T>(data);
+  }
+  template <class T>
+  Chosen<T> as() const {
+    return {std::get<T>(data), pos, true};
+  }
+};
+
+struct Field {
+  std::string_view file;
+  std::string_view path;
+  FieldType type = FieldType::map;
+  bool required = false;
+  std::string_view default_text;
+  std::string_view help;
+  // For a map: called before its entries are read, without data. nullptr: nothing to store.
+  void (*store)(RunSpec&, const Value&, Problems&) = nullptr;
+  std::vector<std::string> choices = {};  // FieldType::choice
+};
+
+std::span<const Field> fields();
+
+// Its parts.
+std::vector<Field> run_fields();                   // run_table.cpp
+std::vector<Field> chip_fields(), model_fields();  // data_table.cpp; a block's rows, too
+
+// Keys that the file format has, but this version does not: paths in a run file.
+std::span<const std::string_view> later_fields();
+
+// Names of axes: x, y, z, w, a4, a5, …; a switch has the single axis n.
+std::string axis_name(std::string_view kind, std::size_t index);
+
+}  // namespace shardsim

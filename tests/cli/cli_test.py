@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""The command line as users and scripts meet it. usage: cli_test.py [--binary build/shardsim]
+
+Exit statuses, messages with the nearest legal name, JSON that parses, directories that cannot be
+written, Ctrl-C, width of tables.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RUN = "configs/runs/fsdp-ring8.yaml"
+RING = ["--topology", "ring:8", "--bandwidth", "100GB/s", "--latency", "0", "--bytes", "64MiB"]
+ALL_TO_ALL = ["collective", "all-to-all", *RING]
+WIDEST = 100  # columns
+
+# Arguments, exit status, what the messages must contain.
+REFUSED = [
+    (["colective", "all-to-all"], 2, ['"colective"', '"collective"']),
+    (["collective", "all-to-al", *RING], 2, ['"all-to-al"', "all-to-all"]),
+    ([*ALL_TO_ALL, "--algoritm", "x"], 2, ["--algoritm", "--algorithm"]),
+    (["collective", "all-gather", *RING, "--algorithm", "ring-hole"], 2,
+     ['"ring-hole"', "ring-whole"]),
+    (["collective", "all-gather", "--topology", "rinf:8", "--bandwidth", "100GB/s", "--latency",
+      "0", "--bytes", "64MiB"], 2, ["rinf", "ring"]),
+    (["collective", "all-gather", "--topology", "ring:8", "--bandwidth", "100", "--latency", "0",
+      "--bytes", "64MiB"], 2, ["--bandwidth", "unit"]),
+    (["collective", "all-gather", "--topology", "ring:8", "--bandwidth", "100GB/s", "--latency",
+      "0", "--bytes", "-1MiB"], 2, ["--bytes"]),
+    (["collective", "all-gather", "--topology", "ring:08", "--bandwidth", "100GB/s", "--latency",
+      "0", "--bytes", "64MiB"], 2, ["--topology"]),
+    ([*ALL_TO_ALL, "--grain", "fluit"], 2, ['"fluit"', "fluid"]),
+    ([*ALL_TO_ALL, "--engine", "simgrit"], 2, ['"simgrit"', "simgrid"]),
+    ([*ALL_TO_ALL, "--format", "jsn"], 2, ['"jsn"', "json"]),
+    ([*ALL_TO_ALL, "--beside", "all-gathr"], 2, ['"all-gathr"', "all-gather"]),
+    (["list", "chps"], 2, ['"chps"', "chips"]),
+    (["example", "fsdp-ring9"], 2, ['"fsdp-ring9"', "fsdp-ring8"]),
+    (["run", "no/such/file.yaml"], 2, ["no/such/file.yaml"]),
+    (["run", "configs/runs/fsdp-ring9.yaml"], 2, ["fsdp-ring8.yaml"]),
+    (["run", "configs"], 2, ["configs", "directory"]),
+    (["run", RUN, "--set", "layrs=1"], 2, ['"layrs"', "layers"]),
+    (["run", RUN, "--set", "layers=0"], 2, ["layers"]),
+    (["run"], 2, ["file is required"]),
+]
+
+LISTS = ["chips", "topologies", "models", "collectives", "presets", "fields", "reports"]
+TABLES = [
+    *[["list", table] for table in LISTS],
+    ALL_TO_ALL,
+    [*ALL_TO_ALL, "--full", "--beside", "all-gather"],
+    ["collective", "all-reduce", "--topology", "torus:4x4x4", "--bandwidth", "100GB/s", "--latency",
+     "1us", "--bytes", "64MiB"],
+    ["tour"],
+    ["--help"],
+]
+JSON = [
+    ALL_TO_ALL,
+    [*ALL_TO_ALL, "--beside", "all-gather"],
+    *[["list", table] for table in LISTS],
+]
+
+
+class Shardsim:
+    def __init__(self, binary):
+        self.binary = str(pathlib.Path(binary).resolve())
+
+    def __call__(self, arguments, **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": ROOT, **options}
+        return subprocess.run([self.binary, *arguments], text=True, encoding="utf-8", timeout=120,
+                              check=False, **options)
+
+
+def expect(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def expect_status(done, status):
+    expect(done.returncode == status,
+           f"exit {done.returncode}, expected {status}\n{(done.stderr or '')[-1500:]}")
+
+
+def check_refusals(shardsim):
+    """Wrong input: status 2 (the machine: 1), nothing on stdout, the nearest name in the message."""
+    wrong = []
+    for arguments, status, words in REFUSED:
+        done = shardsim(arguments)
+        missing = [word for word in words if word not in done.stderr]
+        if done.returncode != status or missing or done.stdout:
+            wrong.append(f"{' '.join(arguments)}: exit {done.returncode} (expected {status}), "
+                         f"missing {missing}, stdout {done.stdout[:80]!r}, stderr {done.stderr!r}")
+    expect(not wrong, "\n".join(wrong))
+
+
+def check_all_problems_at_once(shardsim):
+    done = shardsim(["collective", "all-gathr", "--topology", "rinf:8", "--bandwidth", "100",
+                     "--latency", "0", "--bytes", "64"])
+    expect_status(done, 2)
+    for word in ("all-gathr", "rinf", "--bandwidth", "--bytes"):
+        expect(word in done.stderr, f"{word} is not named in\n{done.stderr}")
+
+
+def check_tables(shardsim):
+    """Every table comes out, on stdout alone, in lines of at most 100 characters."""
+    with tempfile.TemporaryDirectory() as folder:
+        for arguments in [*TABLES, ["run", RUN, "--out", folder]]:
+            done = shardsim(arguments)
+            expect_status(done, 0)
+            expect(done.stdout.strip(), f"{arguments}: nothing printed")
+            wide = [line for line in done.stdout.splitlines() if len(line) > WIDEST]
+            expect(not wide, f"{arguments}: {len(wide)} lines over {WIDEST} columns: {wide[:1]}")
+
+
+def check_lists_hold_the_folders(shardsim):
+    for table, folder in (("chips", "configs/chips"), ("models", "models")):
+        text = shardsim(["list", table]).stdout
+        names = [path.stem for path in (ROOT / folder).glob("*.yaml")]
+        missing = [name for name in names if not re.search(rf"^\s*{re.escape(name)}\b", text, re.M)]
+        expect(names and not missing, f"list {table} lacks {missing}")
+
+
+def check_json(shardsim):
+    """--format json prints one document, without NaN, and nothing else."""
+    def refuse(constant):
+        raise ValueError(f"{constant} in JSON")
+
+    for arguments in JSON:
+        done = shardsim([*arguments, "--format", "json"])
+        expect_status(done, 0)
+        json.loads(done.stdout, parse_constant=refuse)
+
+
+def check_collective_keys(shardsim):
+    result = json.loads(shardsim([*ALL_TO_ALL, "--format", "json"]).stdout)
+    for key in ("kind", "algorithm", "devices", "bytes", "time_s", "analytic_s", "formula",
+                "bandwidth_convention"):
+        expect(key in result, f"collective --format json lacks {key}")
+    expect(result["devices"] == 8 and result["bytes"] == 64 * 2**20, "devices or bytes are off")
+
+
+def check_summary_keys(shardsim):
+    with tempfile.TemporaryDirectory() as folder:
+        done = shardsim(["run", RUN, "--out", folder, "--format", "json"])
+        expect_status(done, 0)
+        printed = json.loads(done.stdout)
+        written = json.loads((pathlib.Path(folder) / "summary.json").read_text())
+        trace = json.loads((pathlib.Path(folder) / "trace.json").read_text())
+    for key in ("schema", "name", "step_time_s", "compute_s", "comm_s", "exposed_comm_s",
+                "bubble_fraction", "mfu", "tokens_per_s", "peak_memory_bytes", "fits_memory",
+                "classes", "collectives", "stages", "assumptions"):
+        expect(key in printed, f"summary lacks {key}")
+    expect(printed == written, "summary.json differs from what --format json prints")
+    expect(trace["traceEvents"], "trace.json has no events")
+
+
+def check_same_bytes(shardsim):
+    """The same input gives the same output, byte for byte."""
+    def files(folder):
+        expect_status(shardsim(["run", RUN, "--out", folder]), 0)
+        return {p.name: p.read_bytes() for p in pathlib.Path(folder).iterdir()}
+
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        first, second = files(one), files(other)
+    expect(first and first == second, "two runs of one file differ")
+
+
+def check_example_runs(shardsim):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "example.yaml"
+        path.write_text(shardsim(["example"]).stdout)
+        expect_status(shardsim(["check", str(path)]), 0)
+        expect_status(shardsim(["run", str(path), "--out", folder]), 0)
+        for run in sorted((ROOT / "configs/runs").glob("*.yaml")):
+            expect(shardsim(["example", run.stem]).stdout == run.read_text(), f"example {run.stem}")
+
+
+def check_other_directory(shardsim):
+    """Chips and models are found, and relative paths mean what they mean, from anywhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(ROOT / RUN, folder)
+        done = shardsim(["run", pathlib.Path(RUN).name, "--out", "out"], cwd=folder)
+        expect_status(done, 0)
+        expect((pathlib.Path(folder) / "out" / "summary.json").is_file(), "out/summary.json missing")
+
+
+def check_directory_under_a_file(shardsim):
+    for place in ("/dev/null/x", "/proc/x"):
+        done = shardsim(["run", RUN, "--out", place])
+        expect_status(done, 1)
+        expect(place in done.stderr, f"{place} is not named in {done.stderr!r}")
+
+
+def check_full_disk_by_link(shardsim):
+    """summary.json leads to /dev/full: the write fails, no other file appears."""
+    with tempfile.TemporaryDirectory() as folder:
+        link = pathlib.Path(folder) / "summary.json"
+        link.symlink_to("/dev/full")
+        done = shardsim(["run", RUN, "--out", folder])
+        expect_status(done, 1)
+        expect("summary.json" in done.stderr, f"the file is not named in {done.stderr!r}")
+        left = sorted(p.name for p in pathlib.Path(folder).iterdir())
+        expect(left == ["summary.json"], f"left behind: {left}")
+
+
+def check_full_disk(shardsim):
+    """A file system of two pages, in a mount namespace of its own."""
+    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    mount = 'mount -t tmpfs -o size=8k none "$0" || exit 77'
+    with tempfile.TemporaryDirectory() as folder:
+        probe = subprocess.run([*unshare, "sh", "-c", mount, folder], capture_output=True,
+                               check=False)
+        if probe.returncode != 0:
+            return "skipped: no mount is permitted here"
+        script = f'{mount}; "$1" run "$2" --out "$0"; echo "exit $?"; ls -A "$0"'
+        done = subprocess.run([*unshare, "sh", "-c", script, folder, shardsim.binary,
+                               str(ROOT / RUN)], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    expect(lines[-1:] == ["exit 1"], f"expected exit 1 and an empty directory: {lines[-4:]}")
+    expect("No space left" in done.stderr, f"no reason in {done.stderr!r}")
+    return None
+
+
+def check_stdout_full(shardsim):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        expect_status(shardsim(["list", "chips"], stdout=full), 1)
+        expect_status(shardsim([*ALL_TO_ALL, "--format", "json"], stdout=full), 1)
+
+
+def wait_for_handler(process):
+    """Until the process catches SIGINT (bit 1 of SigCgt), so that the test does not race its start."""
+    for _ in range(500):
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        caught = int(re.search(r"^SigCgt:\s*([0-9a-f]+)", status, re.M)[1], 16)
+        if caught & 2:
+            return
+        time.sleep(0.01)
+    raise AssertionError("SIGINT is never caught")
+
+
+def interrupt(shardsim, arguments, delay, send):
+    process = subprocess.Popen([shardsim.binary, *arguments], cwd=ROOT, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        wait_for_handler(process)
+        time.sleep(delay)
+        sent = time.monotonic()
+        send(process.pid, signal.SIGINT)
+        process.communicate(timeout=60)
+        took = time.monotonic() - sent
+    finally:
+        process.kill()
+    expect(process.returncode == 130, f"exit {process.returncode} after SIGINT, expected 130")
+    expect(took < 5, f"it took {took:.1f} s to stop")
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return
+    raise AssertionError("a child is still running")
+
+
+def check_interrupt(shardsim):
+    """Ctrl-C (the whole group) and kill -INT (one process), early and late, in planning and replay."""
+    long_one = ["collective", "all-to-all", "--topology", "ring:1024", "--bandwidth", "100GB/s",
+                "--latency", "1us", "--bytes", "64MiB", "--full"]
+    for delay in (0, 0.4, 1.5):
+        for send in (os.kill, os.killpg):
+            interrupt(shardsim, long_one, delay, send)
+
+
+def check_interrupted_run_writes_nothing(shardsim):
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "out"
+        arguments = ["run", "configs/runs/llama3-70b-v5p-64.yaml", "--full", "--set", "layers=80",
+                     "--out", str(out)]
+        interrupt(shardsim, arguments, 0.3, os.killpg)
+        left = sorted(p.name for p in out.iterdir()) if out.exists() else []
+        expect(not left, f"left behind: {left}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binary", default="build/shardsim")
+    parser.add_argument("--only", default="", help="part of a check's name")
+    options = parser.parse_args()
+    shardsim = Shardsim(options.binary)
+    checks = [(name, check) for name, check in globals().items()
+              if name.startswith("check_") and options.only in name]
+    failed = 0
+    for name, check in checks:
+        try:
+            note = check(shardsim)
+            print(f"{name}: {note or 'ok'}")
+        except (AssertionError, OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
+            failed += 1
+            print(f"{name}: FAILED\n  {type(error).__name__}: {error}")
+    print(f"{len(checks)} checks, {failed} failed")
+    return 1 if failed or not checks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""What the simulator must show: collectives beside their closed forms, and four runs.
+
+usage: must_show.py [--binary build/shardsim]
+
+The expected times come from formulas that are written here anew, and from a table of figures worked
+out by hand that the formulas must round to. Sources: JAX Scaling Book, chapters 3 (sharded matrices)
+and 5 (training), in their exact form for N devices; W1 is the bandwidth of one directed link.
+"""
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+
+V = 64 * 2**20  # bytes
+W1 = 100e9  # bytes/s in one direction
+TOLERANCE = 1e-6  # relative, against closed forms
+SAME = 1e-9  # relative, folded against full
+FIGURES = ["--bandwidth", "100GB/s", "--latency", "0", "--bytes", "64MiB"]
+GRAINS = {"folded": [], "full": ["--full"], "fluid": ["--grain", "fluid"]}
+
+# topology, kind, algorithm (None: the program's choice), microseconds to 4 decimals.
+TABLE = [
+    ("ring-oneway:8", "all-gather", None, 587.2026),
+    ("ring-oneway:8", "reduce-scatter", None, 587.2026),
+    ("ring-oneway:8", "all-reduce", None, 1174.4051),
+    ("ring-oneway:8", "all-to-all", None, 293.6013),
+    ("ring:8", "all-gather", None, 293.6013),
+    ("ring:8", "reduce-scatter", None, 293.6013),
+    ("ring:8", "all-reduce", None, 587.2026),
+    ("ring:8", "all-to-all", None, 83.8861),
+    ("ring:8", "all-gather", "ring-whole", 335.5443),
+    ("ring:7", "all-gather", None, 287.6094),
+    ("ring:7", "reduce-scatter", None, 287.6094),
+    ("ring:7", "all-reduce", None, 575.2188),
+    ("ring:7", "all-to-all", None, 82.1741),
+    ("switch:8", "all-gather", None, 587.2026),
+    ("switch:8", "reduce-scatter", None, 587.2026),
+    ("switch:8", "all-reduce", None, 1174.4051),
+    ("switch:8", "all-to-all", None, 73.4003),
+    ("torus:4x4", "all-gather", None, 157.2864),
+    ("torus:4x4", "reduce-scatter", None, 157.2864),
+    ("torus:4x4", "all-reduce", None, 314.5728),
+    ("torus:4x4", "all-to-all", None, 20.9715),
+    ("torus:4x4", "all-gather", "axis-by-axis", 314.5728),
+    ("torus:8x4", "all-gather", None, 162.5293),
+    ("torus:8x4", "reduce-scatter", None, 162.5293),
+    ("torus:8x4", "all-reduce", None, 325.0586),
+    ("torus:8x4", "all-to-all", None, 20.9715),
+    ("torus:4x4x4", "all-gather", None, 110.1005),
+    ("torus:4x4x4", "reduce-scatter", None, 110.1005),
+    ("torus:4x4x4", "all-reduce", None, 220.2010),
+    ("torus:4x4x4", "all-to-all", None, 5.2429),
+]
+
+
+def two_way(size):
+    """Load factor f(A) of all-to-all on a two-way ring of A devices; ties are split."""
+    return size if size % 2 == 0 else (size * size - 1) / size
+
+
+def gather_share(network, sizes, algorithm):
+    """Time of an all-gather in units of V/W1."""
+    count = math.prod(sizes)
+    if network in ("ring-oneway", "switch"):
+        return (count - 1) / count
+    if algorithm == "ring-whole":  # whole shards, half of them each way
+        return (count // 2) / count
+    axes = 1 if algorithm == "axis-by-axis" else len(sizes)
+    return (count - 1) / (2 * axes * count)
+
+
+def all_to_all_share(network, sizes):
+    """Time of an all-to-all in units of V/W1: the load of the busiest link."""
+    count = math.prod(sizes)
+    if network == "ring-oneway":
+        return (count - 1) / (2 * count)
+    if network == "switch":
+        return (count - 1) / count**2
+    return max(two_way(size) for size in sizes) / (8 * count)
+
+
+def closed_form(topology, kind, algorithm):
+    """Seconds."""
+    network, shape = topology.split(":")
+    sizes = [int(size) for size in shape.split("x")]
+    if kind == "all-to-all":
+        return all_to_all_share(network, sizes) * V / W1
+    passes = 2 if kind == "all-reduce" else 1
+    return passes * gather_share(network, sizes, algorithm) * V / W1
+
+
+class Report:
+    """Prints rows of expected and got, and remembers what is wrong."""
+
+    def __init__(self):
+        self.wrong = []
+        self.rows = 0
+
+    def row(self, what, expected, got, tolerance, unit):
+        self.rows += 1
+        error = abs(got - expected) / abs(expected)
+        fine = error <= tolerance  # false for NaN
+        print(f"{what:<52} {expected:>13.6f} {got:>13.6f} {unit:<4} {error:8.1e}  "
+              f"{'ok' if fine else 'WRONG'}")
+        if not fine:
+            self.wrong.append(f"{what}: expected {expected:.6f} {unit}, got {got:.6f}")
+
+    def holds(self, what, condition, found):
+        self.rows += 1
+        print(f"{what:<52} {'ok' if condition else 'WRONG'}")
+        if not condition:
+            self.wrong.append(f"{what}: {found}")
+
+    def failed(self, what, reason):
+        self.rows += 1
+        print(f"{what:<52} FAILED")
+        self.wrong.append(f"{what}: {reason}")
+
+
+def ask(binary, arguments):
+    """The JSON that shardsim prints. Raises RuntimeError with its message when it prints none."""
+    done = subprocess.run([binary, *arguments, "--format", "json"], capture_output=True, text=True,
+                          timeout=300, check=False)
+    if done.returncode != 0:
+        first = (done.stderr.strip() or "no message").splitlines()[0]
+        raise RuntimeError(f"exit {done.returncode}: {first}")
+    return json.loads(done.stdout)
+
+
+def guarded(report, what, check, *arguments):
+    """Runs a check; a binary that refuses or a missing key fails that check only."""
+    try:
+        check(report, *arguments)
+    except (RuntimeError, ValueError, KeyError, IndexError, ZeroDivisionError,
+            subprocess.TimeoutExpired) as error:
+        report.failed(what, f"{type(error).__name__}: {error}")
+
+
+def check_collective(report, what, arguments, expected, binary):
+    report.row(what, expected * 1e6, ask(binary, arguments)["time_s"] * 1e6, TOLERANCE, "us")
+
+
+def check_table(report, binary):
+    for topology, kind, algorithm, microseconds in TABLE:
+        expected = closed_form(topology, kind, algorithm)
+        name = f"{topology} {kind}" + (f" {algorithm}" if algorithm else "")
+        if f"{expected * 1e6:.4f}" != f"{microseconds:.4f}":
+            report.failed(name, f"the formula gives {expected * 1e6:.4f}, the table {microseconds:.4f}")
+        chosen = ["--algorithm", algorithm] if algorithm else []
+        for grain, options in GRAINS.items():
+            arguments = ["collective", kind, "--topology", topology, *FIGURES, *chosen, *options]
+            what = f"{name}, {grain}"
+            guarded(report, what, check_collective, what, arguments, expected, binary)
+
+
+def check_contention(report, kind, beside, topology, binary):
+    arguments = ["collective", kind, "--beside", beside, "--topology", topology, *FIGURES]
+    folded = ask(binary, arguments)["collectives"]
+    full = ask(binary, [*arguments, "--full"])["collectives"]
+    if len(folded) != 2 or len(full) != 2:
+        raise RuntimeError(f"two collectives expected, got {len(folded)} and {len(full)}")
+    for one, other in zip(folded, full):
+        what = f"{topology} {kind} beside {beside}: {one['kind']}"
+        report.row(what, other["time_s"] * 1e6, one["time_s"] * 1e6, SAME, "us")
+    # Together they cannot be as fast as alone: the links are shared.
+    alone = max(closed_form(topology, k, None) for k in (kind, beside))
+    slowest = max(c["time_s"] for c in full)
+    report.holds(f"{topology} {kind} beside {beside}: slower than alone", slowest > alone * 1.01,
+                 f"alone {alone * 1e6:.4f} us, together {slowest * 1e6:.4f} us")
+
+
+def run(binary, name, options=()):
+    with tempfile.TemporaryDirectory() as folder:
+        return ask(binary, ["run", f"configs/runs/{name}.yaml", "--out", folder, *options])
+
+
+def check_megatron(report, binary):
+    """Tensor parallelism on one layer: two all-reduces forward, two backward (Shoeybi et al. 2019)."""
+    collectives = run(binary, "megatron-ring8")["collectives"]
+    kinds = [c["kind"] for c in collectives]
+    report.holds("megatron-ring8: exactly 4 all-reduces", kinds == ["all-reduce"] * 4, kinds)
+    expected = 4 * (7 / 8) * 2 * V / W1  # each of 64 MiB on a one-way ring of 8
+    if f"{expected * 1e6:.4f}" != "4697.6205":
+        report.failed("megatron-ring8", f"the formula gives {expected * 1e6:.4f} us")
+    report.row("megatron-ring8: all-reduces together", expected * 1e6,
+               sum(c["time_s"] for c in collectives) * 1e6, TOLERANCE, "us")
+
+
+def of_weights(collective):
+    return collective["tensor"].startswith(("W", "dW"))
+
+
+def wire_bytes(collectives):
+    """Bytes on the wire in units of (N-1)/N: an all-reduce moves its array twice."""
+    return sum(c["bytes"] * (2 if c["kind"] == "all-reduce" else 1) for c in collectives)
+
+
+def check_fsdp_over_dp(report, binary):
+    """ZeRO-3 gathers weights twice and scatters gradients once: 3V against 2V (ZeRO, section 7)."""
+    weights = {}
+    for name, kinds in (("fsdp", {"all-gather", "reduce-scatter"}), ("dp", {"all-reduce"})):
+        collectives = run(binary, f"{name}-ring8")["collectives"]
+        weights[name] = [c for c in collectives if of_weights(c)]
+        found = {c["kind"] for c in weights[name]}
+        report.holds(f"{name}-ring8: kinds of collectives on weights", found == kinds, found)
+    report.row("fsdp-ring8 / dp-ring8: wire bytes", 1.5,
+               wire_bytes(weights["fsdp"]) / wire_bytes(weights["dp"]), TOLERANCE, "")
+    report.row("fsdp-ring8 / dp-ring8: time of communication", 1.5,
+               sum(c["time_s"] for c in weights["fsdp"]) / sum(c["time_s"] for c in weights["dp"]),
+               TOLERANCE, "")
+
+
+def check_llama(report, binary):
+    mfu = run(binary, "llama3-70b-v5p-64")["mfu"]
+    report.holds("llama3-70b-v5p-64: 0 < mfu < 1", mfu is not None and 0 < mfu < 1, f"mfu {mfu}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binary", default="build/shardsim")
+    binary = parser.parse_args().binary
+    report = Report()
+    print(f"{'':<52} {'expected':>13} {'got':>13}      rel.err")
+    check_table(report, binary)
+    for kind, beside, topology in (("all-to-all", "all-gather", "ring:8"),
+                                   ("all-reduce", "all-to-all", "torus:4x4"),
+                                   ("all-gather", "all-to-all", "switch:8")):
+        guarded(report, f"{topology} {kind} beside {beside}", check_contention, kind, beside,
+                topology, binary)
+    guarded(report, "megatron-ring8", check_megatron, binary)
+    guarded(report, "fsdp-ring8 / dp-ring8", check_fsdp_over_dp, binary)
+    guarded(report, "llama3-70b-v5p-64", check_llama, binary)
+    print(f"\n{report.rows} rows, {len(report.wrong)} wrong")
+    for line in report.wrong:
+        print(f"  {line}")
+    return 1 if report.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,264 @@
+// Every row of the algorithm table, on every small network that it suits: the plan does what the
+// collective promises, sends what its closed form charges, and takes exactly that long when replayed.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "../support/networks.h"
+#include "../support/play.h"
+#include "plan/algorithms.h"
+#include "plan/lower_collective.h"
+#include "plan/routes.h"
+#include "replay/replay.h"
+
+using namespace shardsim;
+using shardsim::testing::all_axes;
+using shardsim::testing::cluster;
+using shardsim::testing::play;
+using shardsim::testing::small_networks;
+
+namespace {
+
+constexpr Bytes kV{67108864};
+
+struct Case {
+  std::string network;
+  const AlgorithmRow* row;
+  CollectiveAsk ask;
+};
+
+// Every row on every network for every kind it suits.
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const std::string& name : small_networks()) {
+    const Cluster c = cluster(name);
+    const GroupNet net = group_net(c, all_axes(c));
+    for (const AlgorithmRow& row : algorithms()) {
+      for (const Collective kind : collective_kinds()) {
+        const CollectiveAsk ask{kind, kV, 1};
+        if (row.why_not(ask, net).empty()) cases.push_back({name, &row, ask});
+      }
+    }
+  }
+  return cases;
+}
+
+std::string text(const Case& c) { return std::string(c.row->name) + " " + std::string(to_text(c.ask.kind)) + " on " + c.network; }
+
+CollectivePlan unfolded(const Case& c) {
+  const Cluster made = cluster(c.network);
+  const GroupNet net = group_net(made, all_axes(made));
+  return c.row->plan(c.ask, net, net.sizes());
+}
+
+Lowered lowered(const Case& c, Seconds latency, bool full, Grain grain = Grain::flow) {
+  CollectiveRequest request;
+  request.cluster = cluster(c.network, latency);
+  request.calls = {{c.ask, c.row, all_axes(request.cluster)}};
+  request.full = full;
+  request.grain = grain;
+  return lower_collectives(request);
+}
+
+CollectivePlan without_waits(const CollectivePlan& plan, std::size_t victim) {
+  CollectivePlan result = plan;
+  result.after.clear();
+  result.after_offset.assign(1, 0);
+  result.sends.clear();
+  for (std::size_t k = 0; k < plan.sends.size(); ++k) {
+    result.add(plan.sends[k], k == victim ? std::span<const std::uint32_t>{} : plan.waits_for(k));
+  }
+  return result;
+}
+
+double off(Seconds a, Seconds b) { return b.v == 0 ? std::abs(a.v) : std::abs(a.v / b.v - 1); }
+
+}  // namespace
+
+TEST_CASE("every plan does what its collective promises") {
+  const std::vector<Case> cases = all_cases();
+  CHECK(cases.size() > 400);
+  for (const Case& c : cases) {
+    CAPTURE(text(c));
+    if (c.ask.kind == Collective::collective_permute) continue;  // below
+    CHECK(play(unfolded(c)) == "");
+  }
+}
+
+TEST_CASE("a dropped send, a doubled one, a lost dependency and a wrong share are noticed") {
+  for (const Case& c : all_cases()) {
+    if (c.ask.kind == Collective::collective_permute) continue;
+    CAPTURE(text(c));
+    const CollectivePlan plan = unfolded(c);
+    const std::size_t middle = plan.sends.size() / 2;
+    std::size_t victim = middle;
+    while (plan.sends[victim].from == plan.sends[victim].to) victim = (victim + 1) % plan.sends.size();
+
+    CollectivePlan dropped = plan;  // becomes a join: dependencies stay, bytes do not move
+    dropped.sends[victim].to = dropped.sends[victim].from;
+    CHECK(play(dropped) != "");
+
+    CollectivePlan doubled = plan;
+    doubled.add(plan.sends[victim], {});
+    CHECK(play(doubled) != "");
+
+    CollectivePlan wrong = plan;
+    wrong.sends[victim].share *= 1.01;
+    CHECK(play(wrong) != "");
+
+    // Some waits only keep a port's order; but where data is relayed, some are needed.
+    bool relays = false;
+    bool noticed = false;
+    for (std::size_t i = 0; i < plan.sends.size() && !noticed; ++i) {
+      if (plan.sends[i].from == plan.sends[i].to || plan.waits_for(i).empty()) continue;
+      if (plan.sends[i].chunks.dest >= 0) continue;
+      relays = true;
+      noticed = play(without_waits(plan, i)) != "";
+    }
+    CHECK(noticed == relays);
+  }
+}
+
+TEST_CASE("a shift sends every shard once") {
+  for (const int by : {1, 2, 3, -1}) {
+    for (const std::string& name : small_networks()) {
+      CAPTURE(name);
+      CAPTURE(by);
+      const Cluster c = cluster(name);
+      const GroupNet net = group_net(c, all_axes(c));
+      const CollectiveAsk ask{Collective::collective_permute, kV, by};
+      const CollectivePlan plan = find_algorithm("shift")->plan(ask, net, net.sizes());
+      std::vector<int> received(static_cast<std::size_t>(plan.ranks()), 0);
+      for (const Send& send : plan.sends) {
+        CHECK(send.to == shifted(plan.sizes, send.from, static_cast<int>(plan.sizes.size()) - 1, by));
+        ++received[static_cast<std::size_t>(send.to)];
+      }
+      const bool moves = by % net.axes.back().size != 0;
+      for (const int count : received) CHECK(count == (moves ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("full replay takes the closed form, with and without latency, folded or not, in both grains") {
+  for (const Case& c : all_cases()) {
+    for (const double latency : {0.0, 1e-6}) {
+      CAPTURE(text(c));
+      CAPTURE(latency);
+      const Lowered full = lowered(c, Seconds{latency}, true);
+      const Lowered folded = lowered(c, Seconds{latency}, false);
+      CHECK(check(full.graph).empty());
+      CHECK(check(folded.graph).empty());
+      const Timeline timeline = replay_simgrid(full.graph);
+      CHECK(check(timeline, full.graph).empty());
+      const Seconds end = timeline.makespan();
+      CHECK(off(replay_simgrid(folded.graph).makespan(), end) < 1e-9);
+      const CollectiveInstance& instance = full.plan.collectives.front();
+      if (instance.exact) CHECK(off(end, instance.analytic) < 1e-9);
+      // Alone, one phase at a time: the ideal engine agrees, and never exceeds the replay.
+      const Seconds ideal = replay_ideal(full.graph).makespan();
+      if (latency == 0) CHECK(off(ideal, end) < 1e-9);
+      CHECK(ideal.v <= end.v * (1 + 1e-9));
+      if (latency == 0) {
+        CHECK(off(replay_simgrid(lowered(c, Seconds{0}, false, Grain::fluid).graph).makespan(), end) < 1e-9);
+      }
+    }
+  }
+}
+
+TEST_CASE("a plan has the number of sends that its row estimates") {
+  for (const Case& c : all_cases()) {
+    CAPTURE(text(c));
+    const Cluster made = cluster(c.network);
+    const GroupNet net = group_net(made, all_axes(made));
+    double sends = 0;
+    for (const Send& send : unfolded(c).sends) sends += send.from != send.to ? 1 : 0;
+    CHECK(sends == c.row->sends_per_rank(c.ask, net) * net.ranks());
+  }
+}
+
+TEST_CASE("bytes over a device's ports: what arrives is (N-1)/N of V, of an all-to-all (N-1)/N^2") {
+  for (const Case& c : all_cases()) {
+    CAPTURE(text(c));
+    const CollectivePlan plan = unfolded(c);
+    const double n = plan.ranks();
+    std::vector<double> arrives(static_cast<std::size_t>(plan.ranks()), 0.0);
+    for (const Send& send : plan.sends) {
+      if (send.from != send.to) arrives[static_cast<std::size_t>(send.to)] += send.share;
+    }
+    double want = (n - 1) / n;
+    if (c.ask.kind == Collective::all_reduce) want *= 2;
+    if (c.ask.kind == Collective::all_to_all) want = (n - 1) / (n * n);
+    if (c.ask.kind == Collective::collective_permute) want = 1 / n;
+    for (const double share : arrives) CHECK(share == doctest::Approx(want).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("unequal axes are kept busy: the bound is reached") {
+  // JAX Scaling Book ch. 3, exact: (N-1)/N * V over all ports; shares of the rotated orders.
+  struct Row {
+    const char* network;
+    std::vector<int> sizes;
+    std::vector<double> shares;
+    double us;
+  };
+  const Row rows[] = {{"torus:8x4", {8, 4}, {25.0 / 42, 17.0 / 42}, 162.52928},
+                      {"torus:16x4", {16, 4}, {19.0 / 30, 11.0 / 30}, 165.15072},
+                      {"torus:6x4x4", {6, 4, 4}, {17.0 / 45, 13.0 / 45, 1.0 / 3}, 110.683022},
+                      {"torus:5x4x3", {5, 4, 3}, {15.0 / 36, 11.0 / 36, 10.0 / 36}, 109.983972}};
+  for (const Row& row : rows) {
+    CAPTURE(row.network);
+    const Cluster c = cluster(row.network);
+    const GroupNet net = group_net(c, all_axes(c));
+    const CollectiveAsk ask{Collective::all_gather, kV, 1};
+    const AlgorithmRow* all = find_algorithm("all-axes");
+    const CollectivePlan plan = all->plan(ask, net, net.sizes());
+    for (std::size_t j = 0; j < row.shares.size(); ++j) {
+      CHECK(plan.piece_share[2 * j] == doctest::Approx(row.shares[j] / 2).epsilon(1e-12));
+    }
+    for (const Collective kind : {Collective::all_gather, Collective::reduce_scatter}) {
+      const Lowered full = lowered({row.network, all, {kind, kV, 1}}, Seconds{0}, true);
+      CHECK(replay_simgrid(full.graph).makespan().v * 1e6 == doctest::Approx(row.us).epsilon(1e-8));
+    }
+  }
+}
+
+TEST_CASE("auto takes the smallest closed form and names the runner-up") {
+  struct Row {
+    const char* network;
+    Collective kind;
+    double bytes, latency;
+    const char* best;
+    const char* second;
+  };
+  const Row rows[] = {{"ring:8", Collective::all_gather, 64e6, 0, "ring", "ring-whole"},
+                      {"ring:8", Collective::all_gather, 64, 1e-6, "ring-whole", "ring"},
+                      {"ring-oneway:8", Collective::all_reduce, 64e6, 0, "ring-oneway", ""},
+                      {"switch:8", Collective::all_gather, 64e6, 1e-6, "direct", "ring-oneway"},
+                      {"torus:4x4", Collective::all_gather, 64e6, 1e-6, "all-axes", "axis-by-axis"},
+                      {"torus:6x4x4", Collective::all_gather, 64, 1e-6, "axis-by-axis", "all-axes"},
+                      {"torus:4x4", Collective::all_to_all, 64e6, 0, "direct", ""}};
+  for (const Row& row : rows) {
+    CAPTURE(row.network);
+    const Cluster c = cluster(row.network, Seconds{row.latency});
+    const Choice choice = choose_algorithm({row.kind, Bytes{row.bytes}, 1}, group_net(c, all_axes(c)));
+    REQUIRE(choice.best != nullptr);
+    CHECK(choice.best->name == row.best);
+    CHECK((choice.runner_up == nullptr ? "" : choice.runner_up->name) == row.second);
+  }
+}
+
+TEST_CASE("routes split ties and are shortest") {
+  const Cluster ring = cluster("ring:8");
+  CHECK(routes(ring, DeviceId{0}, DeviceId{3}).size() == 1);
+  CHECK(routes(ring, DeviceId{0}, DeviceId{3})[0].links.size() == 3);
+  const std::vector<Route> tie = routes(ring, DeviceId{0}, DeviceId{4});
+  REQUIRE(tie.size() == 2);
+  CHECK(tie[0].share == 0.5);
+  CHECK(ring.port(tie[0].links[0]).name == "x+");
+  CHECK(ring.port(tie[1].links[0]).name == "x-");
+  CHECK(routes(cluster("torus:4x4x4"), DeviceId{0}, DeviceId{42}).size() == 8);  // (2,2,2): three ties
+  const Cluster star = cluster("switch:8", Seconds{1e-6});
+  CHECK(routes(star, DeviceId{1}, DeviceId{2})[0].latency.v == 1e-6);  // once per route
+  const Cluster oneway = cluster("ring-oneway:8");
+  CHECK(routes(oneway, DeviceId{0}, DeviceId{7})[0].links.size() == 7);
+}

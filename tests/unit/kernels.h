@@ -1,0 +1,181 @@
+// What the statements of a layer compute on one device's blocks, forward and backward.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "device_arrays.h"
+
+namespace shardsim::testing {
+
+// An operand of a kernel: its dims by name, and its block.
+struct Named {
+  std::vector<std::string> dims;
+  const Block* block = nullptr;
+};
+
+inline std::vector<std::string> names(const Sharding& sharding) {
+  std::vector<std::string> result;
+  for (const DimLayout& dim : sharding.dims) result.push_back(dim.dim);
+  return result;
+}
+
+// out += product of a and b over all dims that out lacks.
+inline void einsum(const Named& a, const Named& b, const std::vector<std::string>& out_dims,
+                   Block& out) {
+  std::vector<std::string> dims;
+  Block space;  // the product of all dims, with the range that every array has of it
+  const auto add = [&](const std::vector<std::string>& more, const Block& block) {
+    for (std::size_t d = 0; d < more.size(); ++d) {
+      if (std::find(dims.begin(), dims.end(), more[d]) != dims.end()) continue;
+      dims.push_back(more[d]);
+      space.start.push_back(block.start[d]);
+      space.size.push_back(block.size[d]);
+    }
+  };
+  add(a.dims, *a.block);
+  add(b.dims, *b.block);
+  add(out_dims, out);
+  const auto pick = [&](const std::vector<std::string>& wanted, const std::vector<int>& index) {
+    std::vector<int> result;
+    for (const std::string& dim : wanted) {
+      result.push_back(index[static_cast<std::size_t>(std::find(dims.begin(), dims.end(), dim) -
+                                                      dims.begin())]);
+    }
+    return result;
+  };
+  for_each(space, [&](const std::vector<int>& i) {
+    const auto ia = pick(a.dims, i), ib = pick(b.dims, i), io = pick(out_dims, i);
+    must(a.block->contains(ia) && b.block->contains(ib) && out.contains(io),
+         "operands and output cover the same indices");
+    out.data[out.offset(io)] +=
+        a.block->data[a.block->offset(ia)] * b.block->data[b.block->offset(ib)];
+  });
+}
+
+inline double apply(const std::string& function, double x) {
+  if (function == "relu") return x > 0 ? x : 0;
+  if (function == "silu") return x / (1 + std::exp(-x));
+  return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+}
+inline double derivative(const std::string& function, double x) {
+  const double h = 1e-5;
+  return (apply(function, x + h) - apply(function, x - h)) / (2 * h);
+}
+
+// RMS norm over the last dim, y = x / sqrt(mean x^2 + 1e-6) * w.
+inline double norm_factor(const double* x, std::size_t n) {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += x[i] * x[i];
+  return 1 / std::sqrt(sum / static_cast<double>(n) + 1e-6);
+}
+inline void norm(const Block& x, const Block& w, Block& y) {
+  const std::size_t n = w.data.size();
+  for (std::size_t row = 0; row < x.data.size(); row += n) {
+    const double r = norm_factor(&x.data[row], n);
+    for (std::size_t i = 0; i < n; ++i) y.data[row + i] = x.data[row + i] * r * w.data[i];
+  }
+}
+inline void norm_input_gradient(const Block& dy, const Block& x, const Block& w, Block& dx) {
+  const std::size_t n = w.data.size();
+  for (std::size_t row = 0; row < x.data.size(); row += n) {
+    const double r = norm_factor(&x.data[row], n);
+    double dot = 0;
+    for (std::size_t i = 0; i < n; ++i) dot += dy.data[row + i] * w.data[i] * x.data[row + i];
+    for (std::size_t i = 0; i < n; ++i) {
+      dx.data[row + i] = r * dy.data[row + i] * w.data[i] -
+                         r * r * r * x.data[row + i] * dot / static_cast<double>(n);
+    }
+  }
+}
+inline void norm_scale_gradient(const Block& dy, const Block& x, Block& dw) {
+  const std::size_t n = dw.data.size();
+  for (std::size_t row = 0; row < x.data.size(); row += n) {
+    const double r = norm_factor(&x.data[row], n);
+    for (std::size_t i = 0; i < n; ++i) dw.data[i] += dy.data[row + i] * x.data[row + i] * r;
+  }
+}
+
+// Causal attention on local [B, T, heads, H] blocks, T and H whole; head n reads key head n / group.
+class Attention {
+ public:
+  Attention(const Block& q, const Block& k, const Block& v)
+      : q_(q), k_(k), v_(v), group_(q.size[2] / k.size[2]) {}
+
+  void forward(Block& out) const {
+    each_row([&](int b, int t, int n) {
+      const std::vector<double> p = probabilities(b, t, n);
+      for (int s = 0; s <= t; ++s) {
+        for (int h = 0; h < q_.size[3]; ++h) {
+          at(out, b, t, n, h) += p[static_cast<std::size_t>(s)] * at(v_, b, s, n / group_, h);
+        }
+      }
+    });
+  }
+  void backward(const Block& dout, Block& dq, Block& dk, Block& dv) const {
+    const double scale = 1 / std::sqrt(static_cast<double>(q_.size[3]));
+    each_row([&](int b, int t, int n) {
+      const int kv = n / group_;
+      const std::vector<double> p = probabilities(b, t, n);
+      std::vector<double> dp(p.size());
+      double mean = 0;
+      for (int s = 0; s <= t; ++s) {
+        const auto i = static_cast<std::size_t>(s);
+        for (int h = 0; h < q_.size[3]; ++h) {
+          dp[i] += at(dout, b, t, n, h) * at(v_, b, s, kv, h);
+          at(dv, b, s, kv, h) += p[i] * at(dout, b, t, n, h);
+        }
+        mean += p[i] * dp[i];
+      }
+      for (int s = 0; s <= t; ++s) {
+        const auto i = static_cast<std::size_t>(s);
+        const double ds = p[i] * (dp[i] - mean) * scale;
+        for (int h = 0; h < q_.size[3]; ++h) {
+          at(dq, b, t, n, h) += ds * at(k_, b, s, kv, h);
+          at(dk, b, s, kv, h) += ds * at(q_, b, t, n, h);
+        }
+      }
+    });
+  }
+
+ private:
+  static std::size_t offset(const Block& block, int b, int t, int n, int h) {
+    const auto& s = block.size;
+    return static_cast<std::size_t>(((b * s[1] + t) * s[2] + n) * s[3] + h);
+  }
+  static double at(const Block& block, int b, int t, int n, int h) {
+    return block.data[offset(block, b, t, n, h)];
+  }
+  static double& at(Block& block, int b, int t, int n, int h) {
+    return block.data[offset(block, b, t, n, h)];
+  }
+  template <class Visit>
+  void each_row(Visit visit) const {
+    for (int b = 0; b < q_.size[0]; ++b) {
+      for (int t = 0; t < q_.size[1]; ++t) {
+        for (int n = 0; n < q_.size[2]; ++n) visit(b, t, n);
+      }
+    }
+  }
+  std::vector<double> probabilities(int b, int t, int n) const {
+    std::vector<double> p;
+    double sum = 0;
+    for (int s = 0; s <= t; ++s) {
+      double dot = 0;
+      for (int h = 0; h < q_.size[3]; ++h) dot += at(q_, b, t, n, h) * at(k_, b, s, n / group_, h);
+      p.push_back(std::exp(dot / std::sqrt(static_cast<double>(q_.size[3]))));
+      sum += p.back();
+    }
+    for (double& x : p) x /= sum;
+    return p;
+  }
+
+  const Block& q_;
+  const Block& k_;
+  const Block& v_;
+  int group_;
+};
+
+}  // namespace shardsim::testing

@@ -1,0 +1,358 @@
+#include "plan/shard.h"
+
+#include "plan/einsum.h"
+#include "plan/reshard.h"
+#include "sharding.h"
+
+namespace shardsim {
+namespace {
+
+using testing::batch;
+using testing::Case;
+using testing::collectives;
+using testing::lines;
+using testing::mesh;
+using testing::messages;
+using testing::model;
+using testing::preset;
+using testing::shard_case;
+using testing::Sharded;
+using testing::small_llama;
+using testing::step;
+
+using Lines = std::vector<std::string>;
+
+// I 64, J 32, K 16 in C = A * B on X 4, Y 2, with nothing but the given layouts.
+Sharded matmul(const std::vector<std::string>& tensors) {
+  Case c{model({"C[I,K] = A[I,J] * B2[J,K]"}, {{"I", 64}, {"J", 32}, {"K", 16}}),
+         batch(4, 4),
+         mesh({{"X", 4}, {"Y", 2}}),
+         {},
+         tensors,
+         {}};
+  return shard_case(c, false);
+}
+
+TEST_CASE("the case of every axis, and what moves") {
+  struct Row {
+    std::vector<std::string> tensors;
+    std::vector<int> cases;
+    std::string out;
+    Lines moved;
+  };
+  const std::vector<Row> rows = {
+      {{}, {1, 1}, "[I, K]", {}},
+      {{"A[I_X,J]", "B2[J,K_Y]"}, {1, 1}, "[I_X, K_Y]", {}},
+      // case 2: A would move 4 KiB, a reduction of C 2 * 2 KiB; slicing B breaks the tie
+      {{"A[I,J_X]"}, {2, 1}, "[I, K]{U_X}", {"all-reduce C over X: [I, K]{U_X} -> [I, K]"}},
+      {{"B2[J_X,K]"}, {2, 1}, "[I, K]", {"all-gather B2 over X: [J_X, K] -> [J, K]"}},
+      // slicing is impossible: A uses X already
+      {{"A[I_X,J]", "B2[J_X,K]"}, {2, 1}, "[I_X, K]", {"all-gather B2 over X: [J_X, K] -> [J, K]"}},
+      // case 3, three ends
+      {{"A[I,J_X]", "B2[J_X,K]"},
+       {3, 1},
+       "[I, K]{U_X}",
+       {"all-reduce C over X: [I, K]{U_X} -> [I, K]"}},
+      {{"A[I,J_X]", "B2[J_X,K]", "C[I_X,K]"},
+       {3, 1},
+       "[I, K]{U_X}",
+       {"reduce-scatter C over X: [I, K]{U_X} -> [I_X, K]"}},
+      {{"A[I,J_X]", "B2[J_X,K]", "C[I,K]{U_X}"}, {3, 1}, "[I, K]{U_X}", {}},
+      {{"A[I,J_XY]", "B2[J_XY,K]", "C[I_X,K]"},
+       {3, 3},
+       "[I, K]{U_{XY}}",
+       {"reduce-scatter C over X: [I, K]{U_{XY}} -> [I_X, K]{U_Y}",
+        "all-reduce C over Y: [I_X, K]{U_Y} -> [I_X, K]"}},
+      {{"A[I,J_XY]", "B2[J_XY,K]", "C[I_YX,K]"},
+       {3, 3},
+       "[I, K]{U_{XY}}",
+       {"reduce-scatter C over YX: [I, K]{U_{XY}} -> [I_{YX}, K]"}},
+      // case 4: the smaller one moves
+      {{"A[I_X,J]", "B2[J,K_X]"}, {4, 1}, "[I_X, K]", {"all-gather B2 over X: [J, K_X] -> [J, K]"}},
+      // contracted over different axes: gathering A alone is not enough
+      {{"A[I,J_X]", "B2[J_Y,K]"},
+       {2, 2},
+       "[I, K]",
+       {"all-gather A over X: [I, J_X] -> [I, J]", "all-gather B2 over Y: [J_Y, K] -> [J, K]"}},
+      // the wish cuts less, more, elsewhere
+      {{"A[I_X,J]", "C[I,K]"}, {1, 1}, "[I_X, K]", {"all-gather C over X: [I_X, K] -> [I, K]"}},
+      {{"C[I_X,K]"}, {1, 1}, "[I, K]", {}},
+      {{"A[I_X,J]", "C[I,K_X]"}, {1, 1}, "[I_X, K]", {"all-to-all C over X: [I_X, K] -> [I, K_X]"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.tensors);
+    const Sharded s = matmul(row.tensors);
+    REQUIRE(messages(s.problems).empty());
+    const ShardedStatement& st = s.result.steps.front();
+    REQUIRE(st.cases.size() == 2);
+    CHECK(st.cases[0].number == row.cases[0]);
+    CHECK(st.cases[1].number == row.cases[1]);
+    CHECK(to_text(st.out) == row.out);
+    CHECK(lines(collectives(s.result, Pass::forward)) == row.moved);
+    for (const ShardedCollective& c : collectives(s.result, Pass::forward)) {
+      CHECK_FALSE(c.reason.empty());
+      CHECK_FALSE(c.case_text.empty());
+    }
+  }
+}
+
+TEST_CASE("bytes are those of the array whole within a group") {
+  struct Row {
+    std::vector<std::string> tensors;
+    double bytes;  // 2 per element
+  };
+  const std::vector<Row> rows = {
+      {{"B2[J_X,K]", "A[I_X,J]"}, 32 * 16 * 2},              // gathered: the result
+      {{"B2[J_X,K_Y]", "A[I_X,J]"}, 32 * 8 * 2},             // of one group of X
+      {{"A[I,J_X]", "B2[J_X,K]"}, 64 * 16 * 2},              // all-reduce: the local array
+      {{"A[I,J_X]", "B2[J_X,K]", "C[I_X,K]"}, 64 * 16 * 2},  // reduce-scatter: as well
+      {{"A[I_X,J]", "C[I,K_X]"}, 64 * 16 * 2},               // all-to-all: all blocks of a group
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.tensors);
+    const auto moved = collectives(matmul(row.tensors).result, Pass::forward);
+    REQUIRE(moved.size() == 1);
+    CHECK(moved[0].bytes.v == doctest::Approx(row.bytes).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("what cannot be multiplied") {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
+      {{"A[I,J_XY]", "B2[J_YX,K]"},
+       "J is cut over X then Y in A and over Y then X in B2: the blocks have equal shapes but "
+       "different contents"},
+      {{"C[I,K]{U_X}"}, "C is not a partial sum over X here, so it cannot be kept as one"},
+  };
+  for (const auto& [tensors, expected] : rows) {
+    CAPTURE(expected);
+    CHECK(messages(matmul(tensors).problems) == Lines{expected});
+  }
+}
+
+TEST_CASE("a batch dim cut alike in both operands is no case") {
+  Case c{model({"C[B,I,K] = A[B,I,J] * B2[B,J,K]"}, {{"I", 8}, {"J", 8}, {"K", 8}}),
+         batch(4, 4),
+         mesh({{"X", 4}}),
+         {},
+         {"A[B_X,I,J]", "B2[B_X,J,K]"},
+         {}};
+  Sharded s = shard_case(c, false);
+  CHECK(s.result.steps[0].cases[0].number == 1);
+  CHECK(to_text(s.result.steps[0].out) == "[B_X, I, K]");
+  CHECK(collectives(s.result, Pass::forward).empty());
+  c.tensors.pop_back();  // B2 is whole: it keeps its block, for free
+  s = shard_case(c, false);
+  CHECK(to_text(s.result.steps[0].operands[1]) == "[B_X, J, K]");
+  CHECK(collectives(s.result, Pass::forward).empty());
+}
+
+TEST_CASE("partial sums pass through linear statements alone") {
+  const std::vector<std::pair<std::string, int>> dims = {{"I", 8}, {"J", 8}, {"K", 8}};
+  const std::string make = "P[I,K] = A[I,J] * Wb[J,K]";
+  const Lines cut = {"A[I,J_X]", "Wb[J_X,K]", "P[I,K]{U_X}", "R[I,K]{U_X}"};
+  struct Row {
+    std::string next;
+    std::string problem;  // empty: legal
+    std::string out;
+  };
+  const std::vector<Row> rows = {
+      {"R[I,K] = P + P", "", "[I, K]{U_X}"},
+      {"R[I,J] = P * Wc[K,J]", "", "[I, J]{U_X}"},
+      {"R = gelu(P)",
+       "gelu of P, which is a partial sum over X: the sum of gelu over the devices is not gelu of "
+       "the "
+       "sum",
+       ""},
+      {"R = norm(P, K)",
+       "norm of P, which is a partial sum over X: the sum of norm over the devices is not norm of "
+       "the "
+       "sum",
+       ""},
+      {"R = P + Z[I,K]",
+       "P is a partial sum over X, Z is not over the same axes: the sum would count Z once per "
+       "device",
+       ""},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.next);
+    Lines tensors = cut;
+    if (row.next.find("[I,J]") != std::string::npos) tensors.back() = "R[I,J]{U_X}";
+    const Sharded s = shard_case(
+        {model({make, row.next}, dims), batch(4, 4), mesh({{"X", 4}}), {}, tensors, {}}, false);
+    if (row.problem.empty()) {
+      REQUIRE(messages(s.problems).empty());
+      CHECK(to_text(s.result.steps[1].out) == row.out);
+      continue;
+    }
+    REQUIRE_FALSE(s.problems.empty());
+    CHECK(s.problems[0].message == row.problem);
+    CHECK(s.problems[0].pos.source->text == row.next);
+    CHECK_FALSE(s.problems[0].hint.empty());
+  }
+}
+
+TEST_CASE("products of partial sums are refused") {
+  const Sharded s = shard_case(
+      {model({"P[I,K] = A[I,J] * Wb[J,K]", "R[I,K] = P * P"}, {{"I", 8}, {"J", 8}, {"K", 8}}),
+       batch(4, 4),
+       mesh({{"X", 4}}),
+       {},
+       {"A[I,J_X]", "Wb[J_X,K]", "P[I,K]{U_X}"},
+       {}},
+      false);
+  CHECK(messages(s.problems) ==
+        Lines{"P is a partial sum over X, so P must be whole and replicated over X"});
+}
+
+Case layer_case(std::vector<PresetSpec> presets) {
+  return {small_llama(), batch(8, 16), mesh({{"X", 4}, {"Y", 2}}), std::move(presets), {}, {}};
+}
+
+TEST_CASE("forward collectives of the presets") {
+  struct Row {
+    std::string name;
+    std::vector<PresetSpec> presets;
+    Lines moved;
+  };
+  const std::vector<Row> rows = {
+      {"dp", {preset("dp", {"X"})}, {}},
+      {"tp",
+       {preset("tp", {"Y"})},
+       {"all-reduce Attn over Y: [B, T, D]{U_Y} -> [B, T, D]",
+        "all-reduce Mlp over Y: [B, T, D]{U_Y} -> [B, T, D]"}},
+      {"tp and sp",
+       {preset("tp", {"Y"}), preset("sp", {})},
+       {"all-gather Y1 over Y: [B, T_Y, D] -> [B, T, D]",
+        "reduce-scatter Attn over Y: [B, T, D]{U_Y} -> [B, T_Y, D]",
+        "all-gather Y2 over Y: [B, T_Y, D] -> [B, T, D]",
+        "reduce-scatter Mlp over Y: [B, T, D]{U_Y} -> [B, T_Y, D]"}},
+      {"fsdp",
+       {preset("fsdp", {"X"})},
+       {"all-gather Wnorm1 over X: [D_X] -> [D]", "all-gather Wq over X: [D_X, N, H] -> [D, N, H]",
+        "all-gather Wk over X: [D_X, K, H] -> [D, K, H]",
+        "all-gather Wv over X: [D_X, K, H] -> [D, K, H]",
+        "all-gather Wo over X: [N, H, D_X] -> [N, H, D]", "all-gather Wnorm2 over X: [D_X] -> [D]",
+        "all-gather Wgate over X: [D_X, F] -> [D, F]", "all-gather Win over X: [D_X, F] -> [D, F]",
+        "all-gather Wout over X: [F, D_X] -> [F, D]"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const Sharded s = shard_case(layer_case(row.presets), false);
+    REQUIRE(messages(s.problems).empty());
+    CHECK(lines(collectives(s.result, Pass::forward)) == row.moved);
+  }
+}
+
+TEST_CASE("fsdp weights move as cases 2 and 4, and say why") {
+  const Sharded s = shard_case(layer_case({preset("fsdp", {"X"}), preset("tp", {"Y"})}), false);
+  REQUIRE(messages(s.problems).empty());
+  const ShardedStatement& q = step(s.result, "Q[B,T,N,H] = Y1[B,T,D] * Wq[D,N,H]");
+  REQUIRE(q.before.size() == 1);
+  CHECK(q.before[0].case_text == "case 2");
+  CHECK(q.before[0].reason ==
+        "X cuts B of Y1 and D of Wq; Wq is gathered: the preset gathers weights before use");
+  REQUIRE(q.before[0].alternatives.size() == 2);
+  CHECK(q.before[0].alternatives[1] == "slice Y1: refused, it uses X on B");
+  const ShardedStatement& out = step(s.result, "Mlp[B,T,D] = H * Wout[F,D]");
+  REQUIRE(out.before.size() == 1);
+  CHECK(out.before[0].case_text == "case 4");
+  CHECK(out.cases[0].number == 4);
+  CHECK(out.cases[1].number == 3);
+  REQUIRE(out.after.size() == 1);
+  CHECK(out.after[0].case_text == "case 3");
+}
+
+TEST_CASE("an all-reduce of size one moves nothing") {
+  Case c = layer_case({preset("fsdp", {"X"}), preset("tp", {"Y"})});
+  c.mesh = mesh({{"X", 1}, {"Y", 1}});
+  const Sharded s = shard_case(c);
+  REQUIRE(messages(s.problems).empty());
+  CHECK(collectives(s.result, Pass::forward).empty());
+  CHECK(collectives(s.result, Pass::backward).empty());
+}
+
+TEST_CASE("a norm without sequence parallelism repeats itself on the tensor axis") {
+  Sharded s = shard_case(layer_case({preset("dp", {"X"}), preset("tp", {"Y"})}), false);
+  CHECK(s.result.steps[0].idle_axes == Lines{"Y"});
+  s = shard_case(layer_case({preset("dp", {"X"}), preset("tp", {"Y"}), preset("sp", {})}), false);
+  CHECK(s.result.steps[0].idle_axes.empty());
+}
+
+TEST_CASE("dims that do not divide are padded and said") {
+  Case c = layer_case({preset("fsdp", {"X"}), preset("tp", {"Y"})});
+  c.model = model(testing::kLlama, {{"D", 30}, {"F", 47}, {"N", 8}, {"K", 4}, {"H", 4}});
+  const Sharded s = shard_case(c);
+  REQUIRE(messages(s.problems).empty());
+  CHECK(s.result.padding == Lines{"D: 30 over 4 devices is 8 each, 2 rows of padding",
+                                  "F: 47 over 2 devices is 24 each, 1 row of padding"});
+  const ShardedStatement& gate = step(s.result, "G[B,T,F] = Y2 * Wgate[D,F]");
+  CHECK(gate.flops.v == doctest::Approx(2.0 * 2 * 16 * 30 * 24).epsilon(1e-12));
+  CHECK(gate.before[0].bytes.v == doctest::Approx(4 * 8 * 24 * 2).epsilon(1e-12));
+}
+
+TEST_CASE("attention keeps heads and positions whole") {
+  const std::vector<std::pair<std::string, int>> dims = {{"N", 8}, {"K", 4}, {"H", 4}};
+  const std::string text = "O = attention(Q[B,T,N,H], K[B,T,K,H], V[B,T,K,H], causal)";
+  const auto run = [&](const Lines& tensors, int x) {
+    return shard_case({model({text}, dims), batch(4, 8), mesh({{"X", x}}), {}, tensors, {}}, false);
+  };
+  Sharded s = run({"Q[B,T_X,N,H]"}, 4);
+  REQUIRE(messages(s.problems).empty());
+  CHECK(lines(collectives(s.result, Pass::forward)) ==
+        Lines{"all-gather Q over X: [B, T_X, N, H] -> [B, T, N, H]"});
+  s = run({"Q[B,T,N_X,H]"}, 4);  // keys and values keep the heads that belong to the queries
+  CHECK(to_text(s.result.steps[0].operands[1]) == "[B, T, K_X, H]");
+  CHECK(collectives(s.result, Pass::forward).empty());
+  s = run({"Q[B,T,N_X,H]"}, 8);
+  CHECK(messages(s.problems) ==
+        Lines{"K = 4 heads of K cannot be cut over 8 devices: 8 does not divide 4"});
+}
+
+TEST_CASE("resharding in the order that moves least") {
+  std::vector<Problem> problems;
+  const Layer layer =
+      make_layer(model({"A2 = gelu(A[I,J])"}, {{"I", 16}, {"J", 16}}), batch(1, 1), 1, problems);
+  const Mesh m = mesh({{"X", 2}, {"Y", 4}});
+  struct Row {
+    std::string from, to;
+    Lines moved;
+    double bytes;  // of all of them
+  };
+  const std::vector<Row> rows = {
+      {"A[I,J]", "A[I_X,J_Y]", {}, 0},
+      {"A[I_{XY},J]", "A[I_X,J]", {"all-gather A over Y: [I_{XY}, J] -> [I_X, J]"}, 8 * 16 * 2},
+      {"A[I_{XY},J]", "A[I,J]", {"all-gather A over XY: [I_{XY}, J] -> [I, J]"}, 512},
+      // the cut comes first and makes the gather smaller
+      {"A[I_X,J]", "A[I,J_Y]", {"all-gather A over X: [I_X, J_Y] -> [I, J_Y]"}, 128},
+      {"A[I_{XY},J]", "A[I_X,J_Y]", {"all-to-all A over Y: [I_{XY}, J] -> [I_X, J_Y]"}, 256},
+      // Y is not the minor axis that stays: gathered, and cut again
+      {"A[I_{XY},J]", "A[I_Y,J]", {"all-gather A over XY: [I_{XY}, J] -> [I, J]"}, 512},
+      {"A[I,J]{U_X}", "A[I_Y,J]", {"all-reduce A over X: [I_Y, J]{U_X} -> [I_Y, J]"}, 128},
+      {"A[I_Y,J]{U_X}",
+       "A[I_{YX},J]",
+       {"reduce-scatter A over X: [I_Y, J]{U_X} -> [I_{YX}, J]"},
+       128},
+      {"A[I_Y,J]{U_X}",
+       "A[I_X,J]",
+       {"all-reduce A over X: [I_Y, J]{U_X} -> [I_Y, J]",
+        "all-gather A over Y: [I_Y, J] -> [I, J]"},
+       128 + 512},
+  };
+  const NotationContext context{m.names(), {"I", "J"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.from);
+    CAPTURE(row.to);
+    const auto from = parse_array(row.from, argument_pos("f", row.from), context, problems);
+    const auto to = parse_array(row.to, argument_pos("t", row.to), context, problems);
+    REQUIRE(from.has_value());
+    REQUIRE(to.has_value());
+    const auto moved = reshard(layer, m, {"A", 2}, from->sharding, to->sharding);
+    CHECK(lines(moved) == row.moved);
+    Bytes sum;
+    for (const ShardedCollective& c : moved) sum += c.bytes;
+    CHECK(sum.v == doctest::Approx(row.bytes).epsilon(1e-12));
+  }
+}
+
+}  // namespace
+}  // namespace shardsim
