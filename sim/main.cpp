@@ -354,18 +354,31 @@ Rows list_models() {
     const ModelSpec model = load_model(name);
     std::vector<std::string> dims;
     for (const AxisSpec& dim : model.dims) dims.push_back(fmt::format("{}={}", dim.name, dim.size));
-    rows.push_back({name, fmt::format("{}", model.layers), fmt::format("{:.4g}", model.parameters),
+    rows.push_back({name, fmt::format("{}", model.layers), model.parameters == 0 ? "-" : fmt::format("{:.4g}", model.parameters),
                     fmt::format("{}", fmt::join(dims, " "))});
   }
   return rows;
 }
 
+// The kinds that a row suits on some network of the topology table.
+std::string kinds_of(const AlgorithmRow& row) {
+  std::vector<std::string> kinds;
+  for (const Collective kind : collective_kinds()) {
+    const bool suits = std::any_of(topologies().begin(), topologies().end(), [&](const TopologyRow& topology) {
+      const GroupAxis axis{8, topology.wiring, BytesPerSec{1}, Seconds{}, topology.wiring == Wiring::ring ? 2 : 1};
+      const CollectiveAsk ask{kind, Bytes{1}, 1};
+      return row.why_not(ask, {{axis}}).empty() ||
+             (topology.highest_axes > 1 && row.why_not(ask, {{axis, axis}}).empty());
+    });
+    if (suits) kinds.emplace_back(to_text(kind));
+  }
+  return fmt::format("{}", fmt::join(kinds, " "));
+}
+
 Rows list_collectives() {
   Rows rows = {{"algorithm", "for", "what it does"}};
-  // A group on which each row can be asked what it is for.
   for (const AlgorithmRow& row : algorithms()) {
-    std::string kinds = row.name == "shift" ? "permute" : row.name == "direct" ? "all but permute" : "gather, scatter, reduce";
-    rows.push_back({std::string(row.name), kinds, std::string(row.help)});
+    rows.push_back({std::string(row.name), kinds_of(row), std::string(row.help)});
   }
   return rows;
 }
@@ -385,6 +398,20 @@ Rows list_fields() {
     rows.push_back({row.file, row.path, row.type, row.required ? "(required)" : row.default_text, row.help});
   }
   return rows;
+}
+
+// The reference for reading: per file, key, then meaning, type and default.
+std::string fields_text() {
+  std::string text;
+  std::string file;
+  for (const FieldRow& row : field_rows()) {
+    if (row.file != file) text += fmt::format("{}{} file\n", file.empty() ? "" : "\n", row.file);
+    file = row.file;
+    std::string rest = row.required ? "required" : row.default_text.empty() ? "" : "default: " + row.default_text;
+    if (!rest.empty()) rest = "; " + rest;
+    text += fmt::format("  {:<33} {}\n", row.path, wrapped(fmt::format("{} ({}{})", row.help, row.type, rest), 100, 36));
+  }
+  return text;
 }
 
 Rows list_reports() {
@@ -416,7 +443,7 @@ void list_command(const std::string& what, const std::string& format) {
     if (list.name != what) continue;
     const Rows rows = list.rows();
     if (format == "text") {
-      print(rows_text(rows));
+      print(what == "fields" ? fields_text() : rows_text(rows));
       return;
     }
     Array objects;

@@ -262,7 +262,7 @@ ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
   const std::string count = in_steps ? "sum(A-1)" : fmt::format("{:g}", steps);
   return {rounds(ask.kind) * once,
           times(ask.kind, fmt::format("{} * a + (N-1)/N * V/(all ports: {})", count, to_text(all_ports))),
-          in_steps || latency.v == 0};
+          in_steps || latency == Seconds{}};
 }
 
 double sends_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
@@ -372,7 +372,7 @@ ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
     farthest += longest(axis) * axis.latency;
   }
   return {std::max(nearest_hop + load, farthest), "a + V/W1 * max over axes of hops(A)/(A*N)",
-          farthest.v == 0};
+          farthest == Seconds{}};
 }
 
 ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net) {

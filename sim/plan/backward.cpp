@@ -74,6 +74,15 @@ Sharding target(const Backward& b, int t) {
   return is_parameter(b, t) ? b.in.layouts.tensors[index].gradient : dual(b.out.held[index]);
 }
 
+// Whether a preset gathers weights over these axes: such gradients are held cut, so every micro-batch
+// reduces its own; the others are kept as partial sums until the last one.
+bool gathered_for_use(const Backward& b, const std::vector<std::string>& axes) {
+  const std::vector<std::string>& gathered = b.in.layouts.gather_parameters;
+  return std::any_of(axes.begin(), axes.end(), [&](const std::string& axis) {
+    return std::find(gathered.begin(), gathered.end(), axis) != gathered.end();
+  });
+}
+
 std::string reduction_reason(const Backward& b, int t, const ShardedCollective& c) {
   const int count = b.gradients[static_cast<std::size_t>(t)].contributions;
   const std::string sum = count > 1 ? fmt::format(" ({} contributions added first)", count) : "";
@@ -100,6 +109,7 @@ void complete(Backward& b, int t, ShardedStatement& last) {
       const bool reduces = c.kind == Collective::reduce_scatter || c.kind == Collective::all_reduce;
       c.case_text = reduces && last.kind == StatementKind::einsum ? "case 3" : "adjoint";
       c.reason = reduction_reason(b, t, c);
+      c.once_per_step = is_parameter(b, t) && !gathered_for_use(b, c.axes);
       last.after.push_back(std::move(c));
     }
   }

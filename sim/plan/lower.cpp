@@ -125,9 +125,11 @@ void say_facts(const RunSpec& spec, const Prepared& run, Plan& plan) {
   plan.facts.emplace_back("model", fmt::format("{}, {} of {} layers, {:.4g} parameters a layer", spec.model_spec.name,
                                                run.layers, spec.model_spec.layers, run.layer.parameters()));
   plan.facts.emplace_back(
-      "batch", fmt::format("{} sequences of {} tokens in {} micro-batch{}, cut over {} devices",
-                           spec.batch.global.value, spec.batch.length.value, run.batch.microbatches,
-                           run.batch.microbatches == 1 ? "" : "es", run.batch.data_parallel));
+      "batch", fmt::format("{} sequence{} of {} tokens in {} micro-batch{}, {}", spec.batch.global.value,
+                           spec.batch.global.value == 1 ? "" : "s", spec.batch.length.value, run.batch.microbatches,
+                           run.batch.microbatches == 1 ? "" : "es",
+                           run.batch.data_parallel == 1 ? "not cut"
+                                                        : fmt::format("cut over {} devices", run.batch.data_parallel)));
   std::vector<std::string> presets;
   for (const PresetSpec& preset : spec.sharding) {
     std::vector<std::string> axes;
@@ -190,8 +192,8 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
     said.push_back(fmt::format("{}: algorithm {}, as asked for", entry.kind, entry.algorithm.value));
   }
   if (spec.collectives.empty()) said.push_back("collective algorithms: the smallest closed form of those that suit");
-  said.push_back("not known yet, null in summary.json: memory (peak_memory_bytes, fits_memory) and pipeline bubbles "
-                 "(bubble_fraction)");
+  said.push_back("not known yet, null in summary.json: memory (peak_memory_bytes, fits_memory; so "
+                 "precision.optimizer has no effect) and pipeline bubbles (bubble_fraction)");
   return said;
 }
 

@@ -12,6 +12,9 @@ namespace shardsim {
 
 namespace {
 
+// V in a template.
+constexpr Bytes kWhole{1};
+
 // Axes of the call without those of size 1, as algorithms see them.
 std::vector<int> long_axes(const Cluster& cluster, std::span<const int> axes) {
   std::vector<int> result;
@@ -54,7 +57,7 @@ class TemplateMaker {
           op.phase = phase;
           op.route = builder_.route({link});
           op.seconds = stage.latency;
-          op.bytes = Bytes{share};
+          op.bytes = kWhole * share;
           sent.push_back(push(op, before));
         }
         Op join;
@@ -121,13 +124,13 @@ class TemplateMaker {
 
   // The op that passes `latency` after the collective's start, one per latency and group.
   std::uint32_t delay(Seconds latency, std::uint32_t device) {
-    const auto at = delays_.find(latency.v);
+    const auto at = delays_.find(latency);
     if (at != delays_.end()) return at->second;
     Op op;
     op.kind = OpKind::delay;
     op.device = device;
     op.seconds = latency;
-    return delays_[latency.v] = push(op, {});
+    return delays_[latency] = push(op, {});
   }
 
   void add_sends(DeviceId base) {
@@ -157,12 +160,12 @@ class TemplateMaker {
       for (const Route& route : routes_of(send, from, base)) {
         std::vector<std::uint32_t> all = waits;
         op.seconds = route.latency;
-        if (send.posted && route.latency.v > 0) {
+        if (send.posted && route.latency > Seconds{}) {
           op.seconds = Seconds{0};
           all.push_back(delay(route.latency, op.device));
         }
         op.route = builder_.route(orbit(route));
-        op.bytes = Bytes{send.share * route.share};
+        op.bytes = kWhole * (send.share * route.share);
         op.flows = route.share;
         ops_of[i].push_back(merge_or_push(op, all, by_route));
       }
@@ -180,11 +183,11 @@ class TemplateMaker {
           made_.waits.data() + made_.wait_offset[at->second],
           made_.wait_offset[at->second + 1] - made_.wait_offset[at->second]);
       // Equal bytes per flow: the merged transfer ends when each of them would.
-      const double per_flow = op.bytes.v / op.flows;
-      const bool alike = std::abs(same.bytes.v / same.flows - per_flow) <= 1e-12 * per_flow;
+      const double ratio = (same.bytes / same.flows) / (op.bytes / op.flows);
+      const bool alike = std::abs(ratio - 1) <= 1e-12;
       if (std::equal(its.begin(), its.end(), waits.begin(), waits.end()) && alike) {
         same.flows += op.flows;
-        same.bytes = Bytes{per_flow * same.flows};
+        same.bytes = op.bytes * (same.flows / op.flows);
         return at->second;
       }
     }
@@ -230,7 +233,7 @@ class TemplateMaker {
   const CollectivePlan& plan_;
   std::vector<int> axes_;
   CollectiveTemplate made_;
-  std::map<double, std::uint32_t> delays_;
+  std::map<Seconds, std::uint32_t> delays_;
 };
 
 }  // namespace
@@ -251,7 +254,7 @@ const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
 CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call, std::uint32_t origin,
                                                       std::vector<OpId>& latest) {
   Bracket bracket;
-  const bool nothing = call.ask.bytes.v == 0 || call.algorithm == nullptr ||
+  const bool nothing = call.ask.bytes == Bytes{} || call.algorithm == nullptr ||
                        group_net(builder_.cluster(), call.axes).ranks() == 1;
   if (nothing) {
     const OpId here = builder_.join(latest, 0, origin);
@@ -271,7 +274,7 @@ CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call
       Op op = made.ops[i];
       op.origin = origin;
       op.phase += first_phase;
-      op.bytes = op.bytes * call.ask.bytes.v;
+      op.bytes = call.ask.bytes * (op.bytes / kWhole);
       waits.clear();
       for (std::uint32_t w = made.wait_offset[i]; w < made.wait_offset[i + 1]; ++w) {
         waits.push_back(OpId{made.waits[w] + offset});

@@ -27,7 +27,7 @@ struct CollectiveCall {
   std::vector<int> axes;  // cluster axes that the group spans, major first
 };
 
-// Ops with bytes as shares of V, waits as indices into the template.
+// Ops with bytes as if V were one byte, waits as indices into the template.
 struct CollectiveTemplate {
   struct Group {
     std::uint32_t first = 0, last = 0;   // ops of this class of groups: [first, last)

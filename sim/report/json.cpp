@@ -32,11 +32,11 @@ struct Converter {
   }
 };
 
-Ordered convert(const Json& value) { return std::visit(Converter{}, value.v); }
+Ordered convert(const Json& value) { return std::visit(Converter{}, value.data); }
 
 }  // namespace
 
-Json::Json(const std::vector<std::string>& list) : v(Array(list.begin(), list.end())) {}
+Json::Json(const std::vector<std::string>& list) : data(Array(list.begin(), list.end())) {}
 
 std::string to_json(const Json& value, int indent) {
   return convert(value).dump(indent, ' ', false, Ordered::error_handler_t::replace) + "\n";

@@ -14,18 +14,18 @@ using Object = std::vector<std::pair<std::string, Json>>;
 using Array = std::vector<Json>;
 
 struct Json {
-  std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> v = nullptr;
+  std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> data = nullptr;
 
   Json() = default;
   Json(std::nullptr_t) {}
-  Json(bool b) : v(b) {}
-  Json(int i) : v(static_cast<std::int64_t>(i)) {}
-  Json(std::int64_t i) : v(i) {}
-  Json(double d) : v(d) {}
-  Json(const char* s) : v(std::string(s)) {}
-  Json(std::string s) : v(std::move(s)) {}
-  Json(Array a) : v(std::move(a)) {}
-  Json(Object o) : v(std::move(o)) {}
+  Json(bool b) : data(b) {}
+  Json(int i) : data(static_cast<std::int64_t>(i)) {}
+  Json(std::int64_t i) : data(i) {}
+  Json(double d) : data(d) {}
+  Json(const char* s) : data(std::string(s)) {}
+  Json(std::string s) : data(std::move(s)) {}
+  Json(Array a) : data(std::move(a)) {}
+  Json(Object o) : data(std::move(o)) {}
   Json(const std::vector<std::string>& list);
 };
 

@@ -66,10 +66,10 @@ std::vector<LinkLoad> link_loads(const Run& run, Seconds step) {
   }
   std::vector<LinkLoad> loads;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i].v == 0) continue;
+    if (bytes[i] == Bytes{}) continue;
     const NetLink& link = run.graph.links[i];
     loads.push_back({link.name, link.bandwidth, bytes[i],
-                     step.v == 0 ? 0.0 : bytes[i] / (link.bandwidth * step)});
+                     step == Seconds{} ? 0.0 : bytes[i] / (link.bandwidth * step)});
   }
   std::stable_sort(loads.begin(), loads.end(), [](const LinkLoad& a, const LinkLoad& b) {
     return a.utilisation > b.utilisation;
@@ -106,10 +106,10 @@ Metrics measure(const Run& run) {
   metrics.exposed = outside(comm, compute);
   metrics.rest = metrics.step - metrics.compute - metrics.exposed;
   metrics.links = link_loads(run, metrics.step);
-  if (run.workload && metrics.step.v > 0) {
+  if (run.workload && metrics.step > Seconds{}) {
     const double devices = run.plan.cluster.devices();
     metrics.mfu = run.workload->model_flops / metrics.step / (run.workload->peak * devices);
-    metrics.tokens_per_s = run.workload->tokens / metrics.step.v;
+    metrics.tokens_per_s = run.workload->tokens / (metrics.step / Seconds{1});
   }
   return metrics;
 }

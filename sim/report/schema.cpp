@@ -83,7 +83,7 @@ void add_properties(const Node& node, Object& schema) {
 Json json_schema(std::span<const FieldRow> rows, std::string_view file) {
   Object schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                    {"title", "shardsim " + std::string(file) + " file"}};
-  Object body = std::get<Object>(schema_of(tree_of(rows, file)).v);
+  Object body = std::get<Object>(schema_of(tree_of(rows, file)).data);
   schema.insert(schema.end(), body.begin(), body.end());
   return schema;
 }

@@ -53,7 +53,7 @@ Json collective_summary(const Run& run, const Metrics& metrics) {
     all.push_back(std::move(one));
   }
   // The first collective's figures stand at the top, as scripts expect for a single one.
-  Object result = std::get<Object>(all.front().v);
+  Object result = std::get<Object>(all.front().data);
   result.insert(result.begin(), {"schema", kSchema});
   result.emplace_back("topology", run.plan.cluster.text);
   result.emplace_back("step_time_s", seconds(metrics.step));

@@ -68,8 +68,9 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
                         run.plan.cluster.devices());
     const Seconds time = metrics.collective_time[i];
     text += line("simulated", fmt::format("{:<16} {}", fine_text(time), engine_text(run)));
-    text += line("closed form", fmt::format("{:<16} {}; simulated is {}", fine_text(c.analytic), c.formula,
-                                            against(time, c.analytic)));
+    text += line("closed form", fmt::format("{:<16} {}; simulated is {}{}", fine_text(c.analytic), c.formula,
+                                            against(time, c.analytic),
+                                            c.exact ? "" : "; its latency term is an estimate"));
     if (c.textbook != Seconds{0}) {
       text += line("textbook", fmt::format("{:<16} {}; simulated is {}", fine_text(c.textbook),
                                            c.textbook_formula, against(time, c.textbook)));

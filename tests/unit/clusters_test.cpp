@@ -1,0 +1,161 @@
+#include "plan/clusters.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "../support/networks.h"
+#include "plan/routes.h"
+
+using namespace shardsim;
+using shardsim::testing::cluster;
+using shardsim::testing::small_networks;
+
+namespace {
+
+DeviceId translated(const Cluster& c, DeviceId device, std::size_t axis, int by) {
+  std::vector<int> at = c.coordinates(device);
+  at[axis] = (at[axis] + by) % c.axes[axis].size;
+  return c.device(at);
+}
+
+LinkId translated(const Cluster& c, LinkId link, std::size_t axis, int by) {
+  const int port = static_cast<int>(static_cast<std::uint32_t>(link) % c.ports.size());
+  return c.link(translated(c, c.owner(link), axis, by), port);
+}
+
+MeshSpec mesh_of(std::vector<MeshAxisSpec> axes, const char* order = nullptr) {
+  MeshSpec spec;
+  spec.axes = std::move(axes);
+  spec.pos = argument_pos("mesh", "mesh");
+  if (order != nullptr) spec.order = {order, argument_pos("order", order), true};
+  return spec;
+}
+
+MeshAxisSpec spans(const char* name, std::vector<std::string> axes) {
+  MeshAxisSpec axis;
+  axis.name = name;
+  for (const std::string& a : axes) axis.axes.push_back({a, argument_pos("axis", a), true});
+  return axis;
+}
+
+MeshAxisSpec sized(const char* name, int size) {
+  MeshAxisSpec axis;
+  axis.name = name;
+  axis.size = size;
+  axis.pos = argument_pos("axis", name);
+  return axis;
+}
+
+std::string problems_of(const MeshSpec& spec, const char* network) {
+  Cluster c = cluster(network);
+  std::vector<Problem> problems;
+  place_mesh(spec, c, problems);
+  std::string text;
+  for (const Problem& p : problems) text += p.message + "; ";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("translations map every route onto the route between the translated devices") {
+  for (const std::string& name : small_networks()) {
+    CAPTURE(name);
+    const Cluster c = cluster(name, Seconds{1e-6});
+    for (std::size_t axis = 0; axis < c.axes.size(); ++axis) {
+      for (int to = 1; to < c.devices(); ++to) {
+        const std::vector<Route> before = routes(c, DeviceId{0}, DeviceId{static_cast<std::uint32_t>(to)});
+        const std::vector<Route> after = routes(c, translated(c, DeviceId{0}, axis, 1),
+                                                translated(c, DeviceId{static_cast<std::uint32_t>(to)}, axis, 1));
+        REQUIRE(before.size() == after.size());
+        for (std::size_t r = 0; r < before.size(); ++r) {
+          CHECK(before[r].share == after[r].share);
+          REQUIRE(before[r].links.size() == after[r].links.size());
+          for (std::size_t l = 0; l < before[r].links.size(); ++l) {
+            CHECK(translated(c, before[r].links[l], axis, 1) == after[r].links[l]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("routes lead from neighbour to neighbour and end where they should") {
+  for (const std::string& name : small_networks()) {
+    const Cluster c = cluster(name);
+    if (c.axes[0].wiring == Wiring::star) continue;
+    CAPTURE(name);
+    for (std::uint32_t to = 1; to < static_cast<std::uint32_t>(c.devices()); ++to) {
+      double share = 0;
+      for (const Route& route : routes(c, DeviceId{0}, DeviceId{to})) {
+        share += route.share;
+        std::vector<int> at = c.coordinates(DeviceId{0});
+        for (const LinkId link : route.links) {
+          CHECK(c.owner(link) == c.device(at));
+          const Port& port = c.port(link);
+          const auto axis = static_cast<std::size_t>(port.axis);
+          const int step = port.name.back() == '-' ? -1 : 1;
+          at[axis] = (at[axis] + step + c.axes[axis].size) % c.axes[axis].size;
+        }
+        CHECK(c.device(at) == DeviceId{to});
+      }
+      CHECK(share == doctest::Approx(1.0));
+    }
+  }
+}
+
+TEST_CASE("folding: classes, representatives and class numbers agree") {
+  const Cluster c = cluster("torus:4x6");
+  for (const Fold& fold : {Fold::full(c), Fold::orbits(c), Fold{{2, 3}}}) {
+    const std::vector<DeviceId> devices = fold.representatives(c);
+    CHECK(static_cast<int>(devices.size()) == fold.classes());
+    for (std::size_t i = 0; i < devices.size(); ++i) CHECK(fold.class_of(c, devices[i]) == i);
+    for (std::uint32_t d = 0; d < 24; ++d) {
+      CHECK(devices[fold.class_of(c, DeviceId{d})] == fold.representative(c, DeviceId{d}));
+    }
+  }
+}
+
+TEST_CASE("a mesh spans hardware axes, major first") {
+  Cluster c = cluster("torus:4x2x3");
+  std::vector<Problem> problems;
+  const Mesh mesh = place_mesh(mesh_of({spans("X", {"x", "z"}), spans("Y", {"y"})}), c, problems);
+  CHECK(problems.empty());
+  CHECK(mesh.find("X")->size == 12);
+  CHECK(mesh.find("X")->axes == std::vector<int>{0, 2});
+  CHECK(mesh.find("Y")->size == 2);
+}
+
+TEST_CASE("sizes alone: row-major and innermost-first; a switch is renumbered") {
+  Cluster torus = cluster("torus:4x2x3");
+  std::vector<Problem> problems;
+  Mesh mesh = place_mesh(mesh_of({sized("X", 8), sized("Y", 3)}, "row-major"), torus, problems);
+  CHECK(mesh.find("X")->axes == std::vector<int>{0, 1});
+  mesh = place_mesh(mesh_of({sized("X", 6), sized("Y", 4)}, "innermost-first"), torus, problems);
+  CHECK(mesh.find("X")->axes == std::vector<int>{1, 2});
+  CHECK(mesh.axes[0].name == "X");
+
+  Cluster star = cluster("switch:8");
+  mesh = place_mesh(mesh_of({sized("X", 2), sized("Y", 4)}, "row-major"), star, problems);
+  CHECK(problems.empty());
+  REQUIRE(star.axes.size() == 2);
+  CHECK(star.axes[0].name == "X");
+  CHECK(star.axes[1].size == 4);
+  CHECK(star.devices() == 8);
+}
+
+TEST_CASE("what a mesh gets wrong") {
+  CHECK(problems_of(mesh_of({sized("X", 4), sized("Y", 4)}, "row-major"), "ring:8") ==
+        "expected mesh sizes that multiply to the 8 devices of ring:8, found 4 x 4 = 16; ");
+  CHECK(problems_of(mesh_of({sized("X", 2), sized("Y", 4)}), "switch:8") ==
+        "expected `order: row-major` or `order: innermost-first` beside mesh sizes, found none; ");
+  CHECK(problems_of(mesh_of({sized("X", 2), sized("Y", 4)}, "row-major"), "ring:8") ==
+        "expected X of size 2 to span whole axes of ring:8, found 8 when axes are taken in order; "
+        "expected Y of size 4 to span whole axes of ring:8, found 1 when axes are taken in order; ");
+  CHECK(problems_of(mesh_of({spans("X", {"x"})}), "torus:4x4") ==
+        "expected the mesh to span all 16 devices of torus:4x4, found 4: axis y is left out; ");
+  CHECK(problems_of(mesh_of({spans("X", {"x"}), spans("Y", {"x"})}), "ring:8") ==
+        "hardware axis x is spanned twice, by X and by Y; ");
+  CHECK(problems_of(mesh_of({spans("X", {"x"}), sized("Y", 2)}), "ring:8") ==
+        "expected either hardware axes or sizes for all mesh axes, found both; ");
+}

@@ -1,0 +1,151 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "../support/networks.h"
+#include "plan/lower.h"
+#include "plan/prepare.h"
+#include "replay/replay.h"
+#include "report/reports.h"
+#include "report/schema.h"
+#include "spec/load.h"
+#include "base/file.h"
+
+using namespace shardsim;
+
+namespace {
+
+// Two computes of 2 s and 3 s on one device; a collective of 4 s that starts with the second: 3 s of it
+// are hidden, 1 s is exposed; then a second of nothing.
+Run handmade() {
+  Run run;
+  run.name = "handmade";
+  run.plan.cluster = shardsim::testing::cluster("ring:4");
+  run.plan.fold = Fold::orbits(run.plan.cluster);
+  run.plan.mesh = hardware_mesh(run.plan.cluster);
+  run.graph.links = {{"x+", BytesPerSec{10}}};
+  run.graph.route_links = {0};
+  run.graph.route_offset = {0, 1};
+  run.graph.origins = {{.name = "a", .stream = "compute"}, {.name = "all-gather", .stream = "X", .collective = 0}};
+  const auto add = [&](OpKind kind, std::uint32_t origin, double from, double to) {
+    Op op;
+    op.kind = kind;
+    op.origin = origin;
+    if (kind == OpKind::transfer) {
+      op.bytes = Bytes{20};
+      op.route = RouteId{0};
+    } else {
+      op.seconds = Seconds{to - from};
+    }
+    run.graph.ops.push_back(op);
+    run.graph.dep_offset.push_back(0);
+    run.timeline.start.push_back(Seconds{from});
+    run.timeline.end.push_back(Seconds{to});
+  };
+  add(OpKind::compute, 0, 0, 2);
+  add(OpKind::join, 1, 2, 2);
+  add(OpKind::compute, 0, 2, 5);
+  add(OpKind::transfer, 1, 2, 6);
+  add(OpKind::join, 1, 6, 6);
+  add(OpKind::delay, 0, 6, 7);
+  CollectiveInstance c;
+  c.begin = {OpId{1}};
+  c.end = {OpId{4}};
+  run.plan.collectives = {c};
+  run.workload = Workload{700, Flops{2800}, FlopsPerSec{1000}, "bf16"};
+  return run;
+}
+
+Run configured(const std::string& name, LowerOptions options = {}, Timeline (*engine)(const OpGraph&) = replay_simgrid) {
+  const RunSpec spec = load_run(data_dir() + "/configs/runs/" + name + ".yaml");
+  Lowered lowered = lower(spec, prepare(spec), options);
+  Run run;
+  run.name = spec.name.value;
+  run.engine = "simgrid";
+  run.grain = options.grain;
+  run.plan = std::move(lowered.plan);
+  run.graph = std::move(lowered.graph);
+  CHECK(check(run.graph).empty());
+  run.timeline = engine(run.graph);
+  CHECK(check(run.timeline, run.graph).empty());
+  return run;
+}
+
+double relative(Seconds a, Seconds b) { return std::abs(a.v / b.v - 1); }
+
+}  // namespace
+
+TEST_CASE("measure: hidden, exposed and idle time") {
+  const Metrics m = measure(handmade());
+  CHECK(m.step.v == 7);
+  CHECK(m.compute.v == 5);
+  CHECK(m.comm.v == 4);
+  CHECK(m.exposed.v == 1);
+  CHECK(m.rest.v == 1);
+  REQUIRE(m.collective_time.size() == 1);
+  CHECK(m.collective_time[0].v == 4);
+  REQUIRE(m.links.size() == 1);
+  CHECK(m.links[0].utilisation == doctest::Approx(20.0 / 70));
+  CHECK(*m.mfu == doctest::Approx(2800.0 / 7 / 4000));
+  CHECK(*m.tokens_per_s == doctest::Approx(100));
+}
+
+TEST_CASE("every run file simulates; its parts add up; folded, full, fluid and ideal agree") {
+  CHECK(run_names().size() >= 4);
+  for (const std::string& name : run_names()) {
+    CAPTURE(name);
+    const Run run = configured(name);
+    const Metrics m = measure(run);
+    CHECK(m.step.v > 0);
+    CHECK(std::abs(m.step.v - (m.compute + m.exposed + m.rest).v) <= 1e-12 * m.step.v);
+    CHECK(std::abs(m.rest.v) <= 1e-9 * m.step.v);  // nothing overlaps and nothing waits
+    CHECK(relative(measure(configured(name, {Grain::flow, true})).step, m.step) < 1e-9);
+    CHECK(relative(measure(configured(name, {Grain::fluid, false})).step, m.step) < 1e-9);
+    CHECK(relative(measure(configured(name, {}, replay_ideal)).step, m.step) < 1e-9);
+    for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
+      CAPTURE(run.plan.collectives[i].tensor);
+      CHECK(relative(m.collective_time[i], run.plan.collectives[i].analytic) < 1e-6);
+    }
+  }
+}
+
+TEST_CASE("tables keep to 100 columns") {
+  for (const std::string& name : run_names()) {
+    const Run run = configured(name);
+    std::istringstream lines(run_table(run, measure(run)));
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(line.size() <= 100);
+    }
+  }
+}
+
+TEST_CASE("same input, same bytes out") {
+  for (const ReportRow& row : reports()) {
+    CAPTURE(row.name);
+    const Run a = configured("llama3-70b-v5p-64");
+    const Run b = configured("llama3-70b-v5p-64");
+    CHECK(row.write(a, measure(a)) == row.write(b, measure(b)));
+  }
+}
+
+TEST_CASE("wrapped text") {
+  CHECK(wrapped("one two three", 8, 2) == "one\n  two\n  three");
+  CHECK(wrapped("one two three", 100, 2) == "one two three");
+  CHECK(wrapped("", 10, 2) == "");
+}
+
+TEST_CASE("JSON: hostile strings, numbers that JSON lacks") {
+  CHECK(to_json(Object{{"a\"b", "x\n\x01</script>"}}, -1) == "{\"a\\\"b\":\"x\\n\\u0001</script>\"}\n");
+  CHECK(to_json(Array{NAN, INFINITY, 0.1, nullptr, true, 3}, -1) == "[null,null,0.1,null,true,3]\n");
+  CHECK(to_json("\xff", -1) == "\"\xef\xbf\xbd\"\n");
+}
+
+TEST_CASE("configs/schema.json is the table that drives the loader") {
+  const std::string path = data_dir() + "/configs/schema.json";
+  CHECK_MESSAGE(read_file(path, 1 << 20) == to_json(json_schema(field_rows(), "run")),
+                "write it anew: shardsim list schema > configs/schema.json");
+}
