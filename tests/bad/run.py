@@ -22,9 +22,13 @@ SECONDS = 10
 MEMORY = 512 * 2**20  # bytes of address space; loading takes far less
 
 
+limited_memory = True  # off for the address sanitizer, whose shadow is terabytes of address space
+
+
 def limit():
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if limited_memory:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def check(binary, path, limits=True):
@@ -126,8 +130,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--binary", required=True)
     parser.add_argument("--accept", action="store_true")
+    parser.add_argument("--no-memory-limit", action="store_true")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
+    global limited_memory
+    limited_memory = not args.no_memory_limit
     binary = str(pathlib.Path(args.binary).resolve())
     if args.accept:
         if not args.names:

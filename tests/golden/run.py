@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Whole outputs against files: tests/golden/NAME.txt, and the examples of README.md.
+
+    tests/golden/run.py [--binary build/shardsim] [--accept]
+
+--accept writes the files anew (and the README's examples); read the difference before committing.
+"""
+import argparse
+import pathlib
+import shlex
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HERE = ROOT / "tests" / "golden"
+LINK = "--bandwidth 100GB/s --latency 1us --bytes 64MiB"
+CASES = {
+    "collective-ring": f"collective all-gather --topology ring:8 {LINK}",
+    "collective-torus-json": f"collective all-reduce --topology torus:8x4 {LINK} --format json",
+    "collective-beside": f"collective all-to-all --beside all-gather --topology ring:8 {LINK}",
+    "collective-over": f"collective all-gather --topology torus:4x4x4 --over z,x {LINK}",
+    "check": "check configs/runs/llama3-70b-v5p-64.yaml",
+    "run-megatron": "run configs/runs/megatron-ring8.yaml --out {out}",
+    "run-llama3-70b": "run configs/runs/llama3-70b-v5p-64.yaml --out {out}",
+    "list-presets": "list presets",
+    "list-collectives": "list collectives",
+    "list-fields": "list fields",
+    "example": "example dp-ring8",
+}
+
+
+def output(binary, arguments):
+    """Standard output of a run that must succeed; the output directory is written as OUT."""
+    out = ROOT / "reports" / "out" / "golden"
+    words = shlex.split(arguments.replace("{out}", str(out)))
+    done = subprocess.run([binary, *words], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        return f"exit status {done.returncode}\n{done.stderr}"
+    return done.stdout.replace(str(out), "OUT")
+
+
+def readme_examples(binary, text):
+    """README.md with the output below every line `    $ ./run_sim.sh …` as the program prints it now."""
+    lines = text.split("\n")
+    result = []
+    i = 0
+    examples = 0
+    while i < len(lines):
+        result.append(lines[i])
+        i += 1
+        if not result[-1].startswith("    $ ./run_sim.sh "):
+            continue
+        examples += 1
+        shown = output(binary, result[-1].removeprefix("    $ ./run_sim.sh "))
+        result += [("    " + line).rstrip() for line in shown.rstrip("\n").split("\n")]
+        while i < len(lines) and (lines[i].startswith("    ") or (lines[i] == "" and lines[i + 1].startswith("    "))):
+            i += 1
+    return "\n".join(result), examples
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", default=str(ROOT / "build" / "shardsim"))
+    parser.add_argument("--accept", action="store_true")
+    args = parser.parse_args()
+    binary = str(pathlib.Path(args.binary).resolve())
+    wrong = []
+    pairs = [(HERE / f"{name}.txt", output(binary, arguments)) for name, arguments in CASES.items()]
+    readme = ROOT / "README.md"
+    text, examples = readme_examples(binary, readme.read_text())
+    if examples < 2:
+        wrong.append("README.md has lost its examples")
+    pairs.append((readme, text))
+    for path, now in pairs:
+        if args.accept:
+            path.write_text(now)
+        elif not path.exists() or path.read_text() != now:
+            wrong.append(f"{path.relative_to(ROOT)} differs from what the program prints")
+            old = path.read_text().split("\n") if path.exists() else []
+            for a, b in zip(old, now.split("\n")):
+                if a != b:
+                    wrong.append(f"  - {a}\n  + {b}")
+                    break
+    extra = {p.stem for p in HERE.glob("*.txt")} - set(CASES)
+    wrong += [f"tests/golden/{name}.txt belongs to no case" for name in sorted(extra)]
+    print("\n".join(wrong) if wrong else f"{len(pairs)} outputs as recorded")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
