@@ -185,7 +185,8 @@ std::string format(const Problem& problem) {
 }
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
-  const std::size_t allowed = std::max<std::size_t>(1, name.size() / 3);
+  // A name of one letter is near to nothing but itself.
+  const std::size_t allowed = name.size() < 2 ? 0 : std::max<std::size_t>(1, name.size() / 3);
   std::size_t best = allowed + 1;
   std::string_view found;
   for (const std::string& candidate : candidates) {

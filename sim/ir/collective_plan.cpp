@@ -172,6 +172,8 @@ CollectivePlan mirror(const CollectivePlan& gather) {
 
 CollectivePlan sequence(const CollectivePlan& scatter, const CollectivePlan& gather) {
   CollectivePlan result = empty_like(gather, Collective::all_reduce);
+  const int phases = scatter.phases();
+  const int stages = scatter.stages();
   const std::size_t pieces = gather.piece_share.size();
   const auto slot = [&](int rank, int piece) {
     return static_cast<std::size_t>(gather.representative(rank)) * pieces +
@@ -188,8 +190,7 @@ CollectivePlan sequence(const CollectivePlan& scatter, const CollectivePlan& gat
   for (std::size_t s = 0; s < arrivals.size(); ++s) {  // many arrivals meet in one join
     if (arrivals[s].size() < 2) continue;
     const auto rank = static_cast<int>(s / pieces);
-    Send join{.from = rank, .to = rank, .chunks = {.origin = rank}, .phase = scatter.phases() - 1,
-              .stage = scatter.stages() - 1};
+    Send join{.from = rank, .to = rank, .chunks = {.origin = rank}, .phase = phases - 1, .stage = stages - 1};
     arrivals[s] = {result.add(join, arrivals[s])};
   }
   const auto offset = static_cast<std::uint32_t>(result.sends.size());
@@ -201,8 +202,8 @@ CollectivePlan sequence(const CollectivePlan& scatter, const CollectivePlan& gat
       const auto& own = arrivals[slot(send.from, send.chunks.piece)];
       waits.insert(waits.end(), own.begin(), own.end());
     }
-    send.phase += scatter.phases();
-    send.stage += scatter.stages();
+    send.phase += phases;
+    send.stage += stages;
     result.add(send, waits);
   }
   return result;

@@ -74,8 +74,8 @@ Sharding target(const Backward& b, int t) {
   return is_parameter(b, t) ? b.in.layouts.tensors[index].gradient : dual(b.out.held[index]);
 }
 
-// Whether a preset gathers weights over these axes: such gradients are held cut, so every micro-batch
-// reduces its own; the others are kept as partial sums until the last one.
+// Whether a preset gathers weights over these axes: such gradients are held cut, so every
+// micro-batch reduces its own; the others are kept as partial sums until the last one.
 bool gathered_for_use(const Backward& b, const std::vector<std::string>& axes) {
   const std::vector<std::string>& gathered = b.in.layouts.gather_parameters;
   return std::any_of(axes.begin(), axes.end(), [&](const std::string& axis) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace shardsim {
@@ -243,14 +244,41 @@ void settle(Planner& p, const std::string& axis) {
   }
 }
 
-void check_order(Planner& p) {
-  for (const DimLayout& dim : p.layout(0).dims) {
+bool same_axes(std::vector<std::string> a, std::vector<std::string> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
+// Takes away the axes of a shared dim that the other operand does not have in the same place.
+void gather_difference(Planner& p, int operand, const std::string& dim) {
+  const std::vector<std::string> mine = p.layout(operand).find(dim)->axes;
+  const std::vector<std::string> theirs = p.layout(1 - operand).find(dim)->axes;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (i < theirs.size() &&
+        std::equal(mine.begin(), mine.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                   theirs.begin())) {
+      continue;
+    }
+    gather(p, operand, mine[i], 2,
+           fmt::format("cuts {} of {} unlike {}", dim, p.name(operand), p.name(1 - operand)), {});
+  }
+}
+
+// What is left after every axis has been settled alone: shared dims whose axes differ.
+void settle_shared_dims(Planner& p) {
+  const std::vector<DimLayout> dims = p.layout(0).dims;
+  for (const DimLayout& dim : dims) {
     const DimLayout* other = p.layout(1).find(dim.dim);
     if (other == nullptr || other->axes == dim.axes) continue;
+    if (!same_axes(dim.axes, other->axes)) {
+      gather_difference(p, 0, dim.dim);
+      gather_difference(p, 1, dim.dim);
+      continue;
+    }
     p.plan.errors.push_back(
         fmt::format("{0} is cut over {1} in {2} and over {3} in {4}: the blocks have equal shapes "
-                    "but different "
-                    "contents",
+                    "but different contents",
                     dim.dim, fmt::join(dim.axes, " then "), p.name(0),
                     fmt::join(other->axes, " then "), p.name(1)));
   }
@@ -307,7 +335,7 @@ EinsumPlan plan_einsum(const Layer& layer, const Mesh& mesh, const Einsum& einsu
     p.layout(1).unreduced.clear();
   }
   for (const MeshAxis& axis : mesh.axes) settle(p, axis.name);
-  check_order(p);
+  settle_shared_dims(p);
   p.plan.out = einsum_output(mesh, p.plan.operands[0], p.plan.operands[1], einsum.out_dims);
   return std::move(p.plan);
 }

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/file.h"
 #include "base/must.h"
 
 namespace shardsim {
@@ -64,6 +65,7 @@ CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline>
     bool sent = true;
     for (int step = 1; sent; ++step) {
       sent = false;
+      throw_if_interrupted();
       for (std::size_t p = 0; p < pipelines.size(); ++p) {
         const Pipeline& pipeline = pipelines[p];
         const int axis = pipeline.order[stage];

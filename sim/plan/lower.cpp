@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "plan/graph_builder.h"
 #include "plan/lower_collective.h"
 
@@ -63,6 +64,7 @@ class StepLowering {
 
   void communicate(const ShardedCollective& collective, const AlgorithmChoice& choice, Pass pass,
                    const Place& place) {
+    throw_if_interrupted();
     if (collective.once_per_step && !place.last_microbatch) return;
     CollectiveCall call = call_of(collective, run_.mesh);
     call.algorithm = choice.row;

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "base/must.h"
+#include "base/file.h"
 #include "plan/routes.h"
 
 namespace shardsim {
@@ -139,6 +139,7 @@ class TemplateMaker {
     std::unordered_map<std::uint32_t, std::uint32_t> by_route;           // of the current phase
     int phase = -1;
     for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
+      if (i % 4096 == 0) throw_if_interrupted();
       const Send& send = plan_.sends[i];
       std::vector<std::uint32_t> waits;
       for (const std::uint32_t w : plan_.waits_for(i)) {

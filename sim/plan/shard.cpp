@@ -160,20 +160,47 @@ Needs norm_needs(Sharder& s, const LayerStatement& st) {
   return needs;
 }
 
-// [batch..., sequence, heads, head size]: the batch dims agree, the sequence and the head size are
-// whole, and key/value heads are cut like the query heads they belong to.
+bool cuts_once(const Sharding& sharding) {
+  std::vector<std::string> seen;
+  for (const DimLayout& dim : sharding.dims) {
+    for (const std::string& axis : dim.axes) {
+      if (has(seen, axis)) return false;
+      seen.push_back(axis);
+    }
+  }
+  return true;
+}
+
+// Batch dims and heads as the operand that cuts them most has them, if that makes a layout; else as
+// the queries have them. The sequence and the head size are whole.
+std::vector<std::vector<std::string>> attention_axes(const std::vector<Sharding>& in) {
+  const std::size_t rank = in[0].dims.size();
+  std::vector<std::vector<std::string>> axes(rank);
+  Sharding most = in[0];
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (d == rank - 3 || d == rank - 1) {
+      most.dims[d].axes.clear();
+      continue;
+    }
+    axes[d] = in[0].dims[d].axes;
+    for (const Sharding& operand : in) {
+      const auto& other = operand.dims[d].axes;
+      if (other.size() > most.dims[d].axes.size()) most.dims[d].axes = other;
+    }
+  }
+  if (!cuts_once(most)) return axes;
+  for (std::size_t d = 0; d < rank; ++d) axes[d] = most.dims[d].axes;
+  return axes;
+}
+
+// [batch..., sequence, heads, head size]: key/value heads are cut like the query heads they serve.
 Needs attention_needs(Sharder& s, const LayerStatement& st) {
   std::vector<Sharding> in;
   for (const int t : st.in) in.push_back(reduced(s, st, t, "attention"));
-  const std::size_t rank = in[0].dims.size();
-  const std::size_t heads = rank - 2;
-  for (std::size_t d = 0; d < rank; ++d) {
-    std::vector<std::string> axes;
-    for (const Sharding& operand : in) {
-      const bool cuts = d == heads || d + 3 < rank;
-      if (cuts && operand.dims[d].axes.size() > axes.size()) axes = operand.dims[d].axes;
-    }
-    for (Sharding& operand : in) operand.dims[d].axes = axes;
+  const auto axes = attention_axes(in);
+  const std::size_t heads = axes.size() - 2;
+  for (Sharding& operand : in) {
+    for (std::size_t d = 0; d < axes.size(); ++d) operand.dims[d].axes = axes[d];
   }
   const int shards = s.in.mesh.size_of(in[0].dims[heads].axes);
   for (const std::size_t i : {0u, 1u}) {
@@ -190,27 +217,6 @@ Needs attention_needs(Sharder& s, const LayerStatement& st) {
           {},
           {},
           "attention needs every position of its heads (ring attention is not modelled)"};
-}
-
-// Layouts that user tables lead to may ask one axis to cut an array twice.
-void check_axes_once(Sharder& s, const LayerStatement& st, Needs& needs) {
-  for (std::size_t i = 0; i < needs.operands.size(); ++i) {
-    std::vector<std::string> seen;
-    for (DimLayout& dim : needs.operands[i].dims) {
-      for (const std::string& axis : dim.axes) {
-        if (!has(seen, axis)) {
-          seen.push_back(axis);
-          continue;
-        }
-        report(s, st,
-               fmt::format("{} would have to be cut over {} twice to fit the other operands",
-                           tensor(s, st.in[i]).name, axis),
-               "give the operands layouts that agree");
-        dim.axes.clear();
-        break;
-      }
-    }
-  }
 }
 
 Needs needs_of(Sharder& s, const LayerStatement& st) {
@@ -315,7 +321,6 @@ void settle_output(Sharder& s, const LayerStatement& st, ShardedStatement& step)
 
 void add_step(Sharder& s, const LayerStatement& st) {
   Needs needs = needs_of(s, st);
-  check_axes_once(s, st, needs);
   ShardedStatement step;
   step.text = st.text;
   step.kind = st.kind;

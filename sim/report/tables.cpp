@@ -67,10 +67,13 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
                         to_text(c.bytes), fmt::join(c.axes, ", "), c.devices, run.plan.cluster.text,
                         run.plan.cluster.devices());
     const Seconds time = metrics.collective_time[i];
+    const bool alone = run.plan.collectives.size() == 1;
     text += line("simulated", fmt::format("{:<16} {}", fine_text(time), engine_text(run)));
     text += line("closed form", fmt::format("{:<16} {}; simulated is {}{}", fine_text(c.analytic), c.formula,
                                             against(time, c.analytic),
-                                            c.exact ? "" : "; its latency term is an estimate"));
+                                            !alone    ? " (it is for this one alone)"
+                                            : c.exact ? ""
+                                                      : "; its latency term is an estimate"));
     if (c.textbook != Seconds{0}) {
       text += line("textbook", fmt::format("{:<16} {}; simulated is {}", fine_text(c.textbook),
                                            c.textbook_formula, against(time, c.textbook)));
@@ -144,7 +147,7 @@ std::string run_table(const Run& run, const Metrics& metrics) {
   std::string text = run.name + "\n";
   for (const auto& [label, what] : run.plan.facts) text += line(label, what);
   text += line("replay", engine_text(run));
-  text += line("step time", fmt::format("{} = compute {}{} + exposed communication {}{} + rest {}",
+  text += line("step time", fmt::format("{} = compute {}{} + exposed comm {}{} + rest {}",
                                         to_text(step), to_text(metrics.compute),
                                         share_of(metrics.compute, step), to_text(metrics.exposed),
                                         share_of(metrics.exposed, step), to_text(rounding ? Seconds{0} : metrics.rest)));

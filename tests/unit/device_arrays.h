@@ -1,5 +1,6 @@
-// Arrays on the devices of a mesh, held as blocks of their layouts, and the collectives on them: the
-// meaning of the notation, written as plainly as possible, for tests that execute sharded layers.
+// Arrays on the devices of a mesh, held as blocks of their layouts, and the collectives on them:
+// the meaning of the notation, written as plainly as possible, for tests that execute sharded
+// layers.
 #pragma once
 
 #include <algorithm>
@@ -92,7 +93,8 @@ class Devices {
   }
   Block slice(int device, const Block& from, const Sharding& to) const {
     Block block = empty(device, to);
-    for_each(block, [&](const auto& i) { block.data[block.offset(i)] = from.data[from.offset(i)]; });
+    for_each(block,
+             [&](const auto& i) { block.data[block.offset(i)] = from.data[from.offset(i)]; });
     return block;
   }
   // One collective on the blocks of all devices, each in the layout c.before.

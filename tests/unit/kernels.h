@@ -22,37 +22,58 @@ inline std::vector<std::string> names(const Sharding& sharding) {
   return result;
 }
 
+// Where a step along `dim` leads in the elements of an array; 0 when it lacks the dim.
+inline std::size_t stride(const Named& array, const std::string& dim) {
+  std::size_t result = 1;
+  for (std::size_t d = array.dims.size(); d-- > 0;) {
+    if (array.dims[d] == dim) return result;
+    result *= static_cast<std::size_t>(array.block->size[d]);
+  }
+  return 0;
+}
+
+// One dim of the product space of an einsum: its size and the strides in a, b and the output.
+struct Loop {
+  std::string dim;
+  int start = 0, size = 0;
+  std::size_t a = 0, b = 0, out = 0;
+};
+
+inline void einsum_loops(const std::vector<Loop>& loops, std::size_t depth, const double* a,
+                         const double* b, double* out) {
+  if (depth == loops.size()) {
+    *out += *a * *b;
+    return;
+  }
+  const Loop& loop = loops[depth];
+  for (int i = 0; i < loop.size; ++i) {
+    einsum_loops(loops, depth + 1, a, b, out);
+    a += loop.a;
+    b += loop.b;
+    out += loop.out;
+  }
+}
+
 // out += product of a and b over all dims that out lacks.
 inline void einsum(const Named& a, const Named& b, const std::vector<std::string>& out_dims,
                    Block& out) {
-  std::vector<std::string> dims;
-  Block space;  // the product of all dims, with the range that every array has of it
-  const auto add = [&](const std::vector<std::string>& more, const Block& block) {
-    for (std::size_t d = 0; d < more.size(); ++d) {
-      if (std::find(dims.begin(), dims.end(), more[d]) != dims.end()) continue;
-      dims.push_back(more[d]);
-      space.start.push_back(block.start[d]);
-      space.size.push_back(block.size[d]);
+  const Named result{out_dims, &out};
+  std::vector<Loop> loops;
+  for (const Named* array : {&a, &b, &result}) {
+    for (std::size_t d = 0; d < array->dims.size(); ++d) {
+      const std::string& dim = array->dims[d];
+      const auto known = std::find_if(loops.begin(), loops.end(),
+                                      [&](const Loop& loop) { return loop.dim == dim; });
+      if (known == loops.end()) {
+        loops.push_back({dim, array->block->start[d], array->block->size[d], stride(a, dim),
+                         stride(b, dim), stride(result, dim)});
+        continue;
+      }
+      must(known->start == array->block->start[d] && known->size == array->block->size[d],
+           "operands and output cover the same indices");
     }
-  };
-  add(a.dims, *a.block);
-  add(b.dims, *b.block);
-  add(out_dims, out);
-  const auto pick = [&](const std::vector<std::string>& wanted, const std::vector<int>& index) {
-    std::vector<int> result;
-    for (const std::string& dim : wanted) {
-      result.push_back(index[static_cast<std::size_t>(std::find(dims.begin(), dims.end(), dim) -
-                                                      dims.begin())]);
-    }
-    return result;
-  };
-  for_each(space, [&](const std::vector<int>& i) {
-    const auto ia = pick(a.dims, i), ib = pick(b.dims, i), io = pick(out_dims, i);
-    must(a.block->contains(ia) && b.block->contains(ib) && out.contains(io),
-         "operands and output cover the same indices");
-    out.data[out.offset(io)] +=
-        a.block->data[a.block->offset(ia)] * b.block->data[b.block->offset(ib)];
-  });
+  }
+  einsum_loops(loops, 0, a.block->data.data(), b.block->data.data(), out.data.data());
 }
 
 inline double apply(const std::string& function, double x) {
@@ -98,7 +119,8 @@ inline void norm_scale_gradient(const Block& dy, const Block& x, Block& dw) {
   }
 }
 
-// Causal attention on local [B, T, heads, H] blocks, T and H whole; head n reads key head n / group.
+// Causal attention on local [B, T, heads, H] blocks, T and H whole; head n reads key head n /
+// group.
 class Attention {
  public:
   Attention(const Block& q, const Block& k, const Block& v)

@@ -74,6 +74,12 @@ TEST_CASE("the case of every axis, and what moves") {
        {2, 2},
        "[I, K]",
        {"all-gather A over X: [I, J_X] -> [I, J]", "all-gather B2 over Y: [J_Y, K] -> [J, K]"}},
+      // one operand has an axis more in the same dim
+      {{"A[I,J_XY]", "B2[J_X,K]"},
+       {3, 2},
+       "[I, K]{U_X}",
+       {"all-gather A over Y: [I, J_{XY}] -> [I, J_X]",
+        "all-reduce C over X: [I, K]{U_X} -> [I, K]"}},
       // the wish cuts less, more, elsewhere
       {{"A[I_X,J]", "C[I,K]"}, {1, 1}, "[I_X, K]", {"all-gather C over X: [I_X, K] -> [I, K]"}},
       {{"C[I_X,K]"}, {1, 1}, "[I, K]", {}},
@@ -94,6 +100,21 @@ TEST_CASE("the case of every axis, and what moves") {
       CHECK_FALSE(c.case_text.empty());
     }
   }
+}
+
+TEST_CASE("without a pin the cheaper of gathering and reducing is chosen") {
+  // A is 4 KiB, C is 3 KiB: an all-reduce moves more than A, a reduce-scatter less.
+  const auto run = [](const Lines& tensors) {
+    Case c{model({"C[I,K] = A[I,J] * B2[J,K]"}, {{"I", 64}, {"J", 32}, {"K", 24}}),
+           batch(4, 4),
+           mesh({{"X", 4}}),
+           {},
+           tensors,
+           {}};
+    return lines(collectives(shard_case(c, false).result, Pass::forward));
+  };
+  CHECK(run({"A[I,J_X]"}) == Lines{"all-gather A over X: [I, J_X] -> [I, J]"});
+  CHECK(run({"A[I,J_X]", "C[I_X,K]"}) == Lines{"reduce-scatter C over X: [I, K]{U_X} -> [I_X, K]"});
 }
 
 TEST_CASE("bytes are those of the array whole within a group") {

@@ -1,0 +1,68 @@
+#include "command/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+#include "report/reports.h"
+
+namespace shardsim {
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw std::runtime_error("standard output: cannot be written");
+  }
+}
+
+std::string rows_text(const Rows& rows) {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    int column = 0;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+      line += fmt::format("{:<{}}  ", row[i], width[i]);
+      column += static_cast<int>(width[i]) + 2;
+    }
+    text += line + wrapped(row.back(), 100, std::min(column, 60)) + "\n";
+  }
+  return text;
+}
+
+const EngineRow* engine_named(const std::string& name, std::vector<Problem>& problems) {
+  for (const EngineRow& row : engines()) {
+    if (row.name == name) return &row;
+  }
+  problems.push_back({argument_pos("--engine", name), fmt::format("expected an engine, found \"{}\"", name),
+                      suggestion(name, names_of(engines()))});
+  return nullptr;
+}
+
+Grain grain_named(const std::string& name, std::vector<Problem>& problems) {
+  for (const Grain grain : {Grain::flow, Grain::fluid}) {
+    if (to_text(grain) == name) return grain;
+  }
+  const std::vector<std::string> names = {"flow", "fluid"};
+  problems.push_back({argument_pos("--grain", name), fmt::format("expected a grain, found \"{}\"", name),
+                      suggestion(name, names)});
+  return Grain::flow;
+}
+
+void require_format(const std::string& format, std::vector<Problem>& problems) {
+  const std::vector<std::string> names = {"text", "json"};
+  if (std::find(names.begin(), names.end(), format) != names.end()) return;
+  problems.push_back({argument_pos("--format", format), fmt::format("expected a format, found \"{}\"", format),
+                      suggestion(format, names)});
+}
+
+void throw_if_any(std::vector<Problem>& problems) {
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+}  // namespace shardsim

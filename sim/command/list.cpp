@@ -1,0 +1,172 @@
+#include "command/list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "base/problem.h"
+#include "command/arguments.h"
+#include "plan/algorithms.h"
+#include "plan/clusters.h"
+#include "plan/presets.h"
+#include "report/reports.h"
+#include "report/schema.h"
+#include "spec/load.h"
+
+namespace shardsim {
+
+namespace {
+
+Rows list_chips() {
+  Rows rows = {{"chip", "bf16 peak", "memory", "memory bandwidth", "link (one direction)", "variants"}};
+  for (const std::string& name : chip_names()) {
+    const ChipSpec chip = load_chip(name);
+    std::string peak = "-";
+    for (const auto& [dtype, rate] : chip.peak) {
+      if (dtype == "bf16") peak = to_text(rate);
+    }
+    std::vector<std::string> variants;
+    for (const ChipVariant& variant : chip.variants) variants.push_back(variant.name);
+    rows.push_back({name, peak, to_text(chip.memory_capacity), to_text(chip.memory_bandwidth),
+                    chip.link_bandwidth.given ? to_text(chip.link_bandwidth.value) : "-",
+                    fmt::format("nominal {}", fmt::join(variants, " "))});
+  }
+  return rows;
+}
+
+Rows list_topologies() {
+  Rows rows = {{"kind", "example", "what it is"}};
+  for (const TopologyRow& row : topologies()) {
+    rows.push_back({std::string(row.name), std::string(row.example), std::string(row.help)});
+  }
+  return rows;
+}
+
+Rows list_models() {
+  Rows rows = {{"model", "layers", "parameters", "dims"}};
+  for (const std::string& name : model_names()) {
+    const ModelSpec model = load_model(name);
+    std::vector<std::string> dims;
+    for (const AxisSpec& dim : model.dims) dims.push_back(fmt::format("{}={}", dim.name, dim.size));
+    rows.push_back({name, fmt::format("{}", model.layers), model.parameters == 0 ? "-" : fmt::format("{:.4g}", model.parameters),
+                    fmt::format("{}", fmt::join(dims, " "))});
+  }
+  return rows;
+}
+
+// The kinds that a row suits on some network of the topology table.
+std::string kinds_of(const AlgorithmRow& row) {
+  std::vector<std::string> kinds;
+  for (const Collective kind : collective_kinds()) {
+    const bool suits = std::any_of(topologies().begin(), topologies().end(), [&](const TopologyRow& topology) {
+      const GroupAxis axis{8, topology.wiring, BytesPerSec{1}, Seconds{}, topology.wiring == Wiring::ring ? 2 : 1};
+      const CollectiveAsk ask{kind, Bytes{1}, 1};
+      return row.why_not(ask, {{axis}}).empty() ||
+             (topology.highest_axes > 1 && row.why_not(ask, {{axis, axis}}).empty());
+    });
+    if (suits) kinds.emplace_back(to_text(kind));
+  }
+  return fmt::format("{}", fmt::join(kinds, " "));
+}
+
+Rows list_collectives() {
+  Rows rows = {{"algorithm", "for", "what it does"}};
+  for (const AlgorithmRow& row : algorithms()) {
+    rows.push_back({std::string(row.name), kinds_of(row), std::string(row.help)});
+  }
+  return rows;
+}
+
+Rows list_presets() {
+  Rows rows = {{"preset", "takes", "what it does"}};
+  for (const PresetRow& row : presets()) {
+    rows.push_back({std::string(row.name), row.argument == PresetArgument::flag ? "true" : "mesh axes",
+                    fmt::format("{}; {}", row.help, row.when)});
+  }
+  return rows;
+}
+
+Rows list_fields() {
+  Rows rows = {{"file", "key", "type", "default", "meaning"}};
+  for (const FieldRow& row : field_rows()) {
+    rows.push_back({row.file, row.path, row.type, row.required ? "(required)" : row.default_text, row.help});
+  }
+  return rows;
+}
+
+// The reference for reading: per file, key, then meaning, type and default.
+std::string fields_text() {
+  std::string text;
+  std::string file;
+  for (const FieldRow& row : field_rows()) {
+    if (row.file != file) text += fmt::format("{}{} file\n", file.empty() ? "" : "\n", row.file);
+    file = row.file;
+    std::string rest = row.required ? "required" : row.default_text.empty() ? "" : "default: " + row.default_text;
+    if (!rest.empty()) rest = "; " + rest;
+    text += fmt::format("  {:<33} {}\n", row.path, wrapped(fmt::format("{} ({}{})", row.help, row.type, rest), 100, 36));
+  }
+  return text;
+}
+
+Rows list_reports() {
+  Rows rows = {{"report", "file", "what it is"}};
+  for (const ReportRow& row : reports()) {
+    rows.push_back({std::string(row.name), row.file.empty() ? "-" : std::string(row.file), std::string(row.help)});
+  }
+  return rows;
+}
+
+struct ListRow {
+  std::string_view name;
+  Rows (*rows)();
+};
+constexpr ListRow kLists[] = {{"chips", list_chips},             {"topologies", list_topologies},
+                              {"models", list_models},           {"collectives", list_collectives},
+                              {"presets", list_presets},         {"fields", list_fields},
+                              {"reports", list_reports}};
+
+}  // namespace
+
+void list_command(const std::string& what, const std::string& format) {
+  std::vector<Problem> problems;
+  require_format(format, problems);
+  throw_if_any(problems);
+  if (what == "schema") {  // how configs/schema.json is made
+    print(to_json(json_schema(field_rows(), "run")));
+    return;
+  }
+  for (const ListRow& list : kLists) {
+    if (list.name != what) continue;
+    const Rows rows = list.rows();
+    if (format == "text") {
+      print(what == "fields" ? fields_text() : rows_text(rows));
+      return;
+    }
+    Array objects;
+    for (std::size_t r = 1; r < rows.size(); ++r) {
+      Object object;
+      for (std::size_t c = 0; c < rows[r].size(); ++c) object.emplace_back(rows[0][c], rows[r][c]);
+      objects.push_back(std::move(object));
+    }
+    print(to_json(std::move(objects)));
+    return;
+  }
+  std::vector<std::string> names = names_of(std::span<const ListRow>(kLists));
+  names.emplace_back("schema");
+  throw ConfigError({{argument_pos("list", what), fmt::format("expected something to list, found \"{}\"", what),
+                      suggestion(what, names)}});
+}
+
+void example_command(const std::string& name) {
+  const std::vector<std::string> names = run_names();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw ConfigError({{argument_pos("example", name), fmt::format("expected an example, found \"{}\"", name),
+                        suggestion(name, names)}});
+  }
+  print(read_file(data_dir() + "/configs/runs/" + name + ".yaml", 1 << 20));
+}
+
+}  // namespace shardsim

@@ -1,0 +1,91 @@
+#include "command/run.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+#include "base/problem.h"
+#include "command/arguments.h"
+#include "report/reports.h"
+#include "spec/load.h"
+
+namespace shardsim {
+
+namespace {
+
+RunSpec load_with(const RunArguments& args) {
+  std::vector<Override> overrides;
+  for (const std::string& text : args.set) overrides.push_back({text});
+  return load_run(args.file, overrides);
+}
+
+// Figures for MFU and tokens/s: the nominal peak in the precision of the activations.
+Workload workload_of(const RunSpec& spec, const Prepared& run) {
+  Workload work;
+  work.tokens = static_cast<double>(spec.batch.global.value) * spec.batch.length.value;
+  work.model_flops = run.sharded.model_flops * (static_cast<double>(run.layers) * run.batch.microbatches);
+  work.peak_name = spec.precision.activations.given ? spec.precision.activations.value : "bf16";
+  for (const auto& [dtype, rate] : spec.chip_spec.peak) {
+    if (dtype == work.peak_name) work.peak = rate;
+  }
+  return work;
+}
+
+}  // namespace
+
+Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& options, const EngineRow& engine) {
+  Lowered lowered = lower(spec, prepared, options);
+  Run run;
+  run.name = spec.name.value;
+  run.engine = engine.name;
+  run.grain = options.grain;
+  run.plan = std::move(lowered.plan);
+  run.graph = std::move(lowered.graph);
+  run.workload = workload_of(spec, prepared);
+  run.timeline = engine.run(run.graph);
+  return run;
+}
+
+void run_command(const RunArguments& args) {
+  std::vector<Problem> problems;
+  require_format(args.format, problems);
+  const EngineRow* engine = engine_named(args.engine, problems);
+  const Grain grain = grain_named(args.grain, problems);
+  throw_if_any(problems);
+  const RunSpec spec = load_with(args);
+  const Prepared prepared = prepare(spec);
+  const std::string out =
+      args.out.empty() ? "reports/out/" + std::filesystem::path(args.file).stem().string() : args.out;
+  require_writable_directory(out);
+
+  const Run run = simulate(spec, prepared, {grain, args.full}, *engine);
+  const Metrics metrics = measure(run);
+  std::vector<OutputFile> files;
+  for (const ReportRow& row : reports()) {
+    throw_if_interrupted();
+    if (!row.file.empty()) files.push_back({out + "/" + std::string(row.file), row.write(run, metrics)});
+  }
+  write_files(files);
+  if (args.format == "json") {
+    print(to_json(run_summary(run, metrics)));
+    return;
+  }
+  std::string text = run_table(run, metrics) + "\nwrote";
+  for (const OutputFile& file : files) text += " " + file.path;
+  print(text + "\n");
+}
+
+void check_command(const RunArguments& args) {
+  const RunSpec spec = load_with(args);
+  const Prepared run = prepare(spec);
+  std::size_t collectives = 0;
+  for (const ShardedStatement& step : run.sharded.steps) collectives += step.before.size() + step.after.size();
+  print(fmt::format("{}: fine. {} on {} devices ({}), {} steps and {} collectives a layer, {} layer{}\n"
+                    "next: shardsim run {}\n",
+                    args.file, spec.model_spec.name, run.cluster.devices(), run.cluster.text,
+                    run.sharded.steps.size(), collectives, run.layers, run.layers == 1 ? "" : "s", args.file));
+}
+
+}  // namespace shardsim

@@ -1,0 +1,33 @@
+// `shardsim run` and `shardsim check`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/lower.h"
+#include "plan/prepare.h"
+#include "replay/replay.h"
+#include "report/run.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+// As written on the command line.
+struct RunArguments {
+  std::string file, out, grain = "flow", engine = "simgrid", format = "text";
+  std::vector<std::string> set;
+  bool full = false;
+};
+
+// A prepared run, lowered and replayed.
+Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& options,
+             const EngineRow& engine);
+
+// Writes the reports, prints the table. Throws ConfigError, or std::runtime_error when a file cannot
+// be written (checked before the simulation, too).
+void run_command(const RunArguments& args);
+
+// Loads and prepares; prints that the file is fine. Throws ConfigError.
+void check_command(const RunArguments& args);
+
+}  // namespace shardsim

@@ -1,0 +1,44 @@
+#include "plan/algorithm_parts.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace shardsim {
+
+bool gathers(Collective kind) {
+  return kind == Collective::all_gather || kind == Collective::reduce_scatter ||
+         kind == Collective::all_reduce;
+}
+
+double rounds(Collective kind) { return kind == Collective::all_reduce ? 2.0 : 1.0; }
+
+std::string only_gathers(const CollectiveAsk& ask) {
+  if (gathers(ask.kind)) return "";
+  return fmt::format("it is for all-gather, reduce-scatter and all-reduce, not {}",
+                     to_text(ask.kind));
+}
+
+bool star(const GroupNet& net) { return net.axes[0].wiring == Wiring::star; }
+
+PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
+                std::vector<double> piece_share) {
+  return {std::string(name), net.sizes(), fold, std::move(piece_share)};
+}
+
+CollectivePlan from_gather(Collective kind, const Gather& gather) {
+  if (kind == Collective::all_gather) return gather(1);
+  const CollectivePlan scatter = mirror(gather(-1));
+  if (kind == Collective::reduce_scatter) return scatter;
+  return sequence(scatter, gather(1));
+}
+
+std::string times(Collective kind, std::string_view formula) {
+  return kind == Collective::all_reduce ? fmt::format("2 * [{}]", formula) : std::string(formula);
+}
+
+double sends_once(const CollectiveAsk& ask, const GroupNet& net) {
+  return rounds(ask.kind) * (net.ranks() - 1);
+}
+
+}  // namespace shardsim

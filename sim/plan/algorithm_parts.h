@@ -1,0 +1,36 @@
+// What the families of collective algorithms share.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/algorithms.h"
+#include "plan/gather.h"
+
+namespace shardsim {
+
+// All-gather, reduce-scatter or all-reduce.
+bool gathers(Collective kind);
+// 1 for all-gather and reduce-scatter, 2 for all-reduce (reduce-scatter, then all-gather).
+double rounds(Collective kind);
+// Why a row that gathers does not suit the kind; empty when it does.
+std::string only_gathers(const CollectiveAsk& ask);
+bool star(const GroupNet& net);
+
+PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
+                std::vector<double> piece_share);
+
+// The plan of any of the three kinds from its all-gather. The reduce-scatter is the mirror of the
+// all-gather in the other direction, so that on a one-way ring both use the links there are.
+using Gather = std::function<CollectivePlan(int direction)>;
+CollectivePlan from_gather(Collective kind, const Gather& gather);
+
+// The formula of one round, twice for all-reduce.
+std::string times(Collective kind, std::string_view formula);
+
+// N-1 sends of every rank and round.
+double sends_once(const CollectiveAsk& ask, const GroupNet& net);
+
+}  // namespace shardsim

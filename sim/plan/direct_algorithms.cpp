@@ -1,0 +1,131 @@
+#include "plan/direct_algorithms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/algorithm_parts.h"
+#include "plan/direct.h"
+
+namespace shardsim {
+
+std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net) {
+  if (ask.kind == Collective::all_to_all) return "";
+  const std::string why = only_gathers(ask);
+  if (!why.empty()) return why;
+  if (!star(net)) return "without a switch, whole shards to everyone would pass the same links again and again";
+  return "";
+}
+
+CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+  if (ask.kind == Collective::all_to_all) {
+    std::vector<Wiring> wiring;
+    for (const GroupAxis& axis : net.axes) wiring.push_back(axis.wiring);
+    return direct_all_to_all(frame("direct", net, fold, {1.0}), wiring);
+  }
+  return from_gather(ask.kind, [&](int) { return direct_gather(frame("direct", net, fold, {1.0})); });
+}
+
+namespace {
+
+// Sum of hops over all displacements along one axis, per port of it.
+double hop_load(const GroupAxis& axis) {
+  const double a = axis.size;
+  switch (axis.wiring) {
+    case Wiring::ring: return (axis.size % 2 == 0 ? a * a : a * a - 1) / 8;
+    case Wiring::ring_oneway: return a * (a - 1) / 2;
+    case Wiring::pair: return 1;
+    case Wiring::star: return 0;
+  }
+  return 0;
+}
+
+int longest(const GroupAxis& axis) {
+  return axis.wiring == Wiring::ring ? axis.size / 2 : axis.size - 1;
+}
+
+// One axis, rounds of ascending distance d: a round begins when the one before has ended and d hops
+// of latency have passed since the start, and lasts the load of a port.
+Seconds rounds_on_one_axis(const GroupAxis& axis, Bytes chunk) {
+  Seconds now;
+  for (int d = 1; d <= longest(axis); ++d) {
+    const bool tie = axis.wiring == Wiring::ring && 2 * d == axis.size;
+    now = std::max(now, d * axis.latency) + d * (tie ? 0.5 : 1.0) * chunk / axis.w1;
+  }
+  return now;
+}
+
+// The load of the busiest port (Scaling Book ch. 3: V/(4W) on an even two-way ring, W = 2*W1, and
+// V*max(A)/(4*N*W) on a torus).
+ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
+  const double n = net.ranks();
+  const Bytes chunk = ask.bytes / (n * n);
+  if (star(net)) {
+    return {net.axes[0].latency + (n - 1) * chunk / net.axes[0].w1, "a + (N-1)/N^2 * V/W1"};
+  }
+  if (net.axes.size() == 1) {
+    const GroupAxis& axis = net.axes[0];
+    const bool oneway = axis.wiring == Wiring::ring_oneway;
+    const char* formula = axis.wiring == Wiring::pair ? "V/(4*W1), latency a first"
+                          : oneway                    ? "(N-1)/(2*N) * V/W1, latency hidden by rounds"
+                          : axis.size % 2 == 0        ? "V/(8*W1) = V/(4*W), latency hidden by rounds"
+                                               : "(N^2-1)/(8*N^2) * V/W1, latency hidden by rounds";
+    return {rounds_on_one_axis(axis, chunk), formula};
+  }
+  Seconds load;
+  Seconds farthest;
+  Seconds nearest_hop = net.axes[0].latency;
+  for (const GroupAxis& axis : net.axes) {
+    nearest_hop = std::min(nearest_hop, axis.latency);
+    load = std::max(load, hop_load(axis) * (n / axis.size) * chunk / axis.w1);
+    farthest += longest(axis) * axis.latency;
+  }
+  return {std::max(nearest_hop + load, farthest), "a + V/W1 * max over axes of hops(A)/(A*N)",
+          farthest == Seconds{}};
+}
+
+}  // namespace
+
+ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net) {
+  if (ask.kind == Collective::all_to_all) return form_all_to_all(ask, net);
+  const double n = net.ranks();
+  const GroupAxis& axis = net.axes[0];
+  return {rounds(ask.kind) * (axis.latency + (n - 1) / n * ask.bytes / axis.w1),
+          times(ask.kind, "a + (N-1)/N * V/W1")};
+}
+
+std::string shift_suits(const CollectiveAsk& ask, const GroupNet&) {
+  if (ask.kind == Collective::collective_permute) return "";
+  return fmt::format("it is for collective-permute, not {}", to_text(ask.kind));
+}
+
+CollectivePlan plan_shift(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+  return shift(frame("shift", net, fold, {1.0}), ask.shift);
+}
+
+namespace {
+
+int shift_displacement(const CollectiveAsk& ask, const GroupNet& net) {
+  const int size = net.axes.back().size;
+  return (ask.shift % size + size) % size;
+}
+
+}  // namespace
+
+// Every link of the way carries the messages of `hops` ranks, half of them on a tie.
+ClosedForm form_shift(const CollectiveAsk& ask, const GroupNet& net) {
+  const GroupAxis& axis = net.axes.back();
+  const int d = shift_displacement(ask, net);
+  if (d == 0) return {Seconds{0}, "0: every rank keeps its shard"};
+  const double h = hops(axis.wiring, axis.size, d);
+  const bool tie = axis.wiring == Wiring::ring && 2 * d == axis.size;
+  const Bytes shard = ask.bytes / static_cast<double>(net.ranks());
+  return {h * axis.latency + h * (tie ? 0.5 : 1.0) * shard / axis.w1,
+          tie ? "hops * (a + V/(2*N*W1)), split over both ways" : "hops * (a + V/(N*W1))"};
+}
+
+double sends_shift(const CollectiveAsk& ask, const GroupNet& net) {
+  return shift_displacement(ask, net) == 0 ? 0 : 1;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,22 @@
+// Rows of the algorithm table that send straight to the destination (see algorithms.h for the columns).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/algorithms.h"
+
+namespace shardsim {
+
+// All-to-all anywhere; the gathering kinds on a switch.
+std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
+CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold);
+ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net);
+
+// Every rank to the rank a fixed distance further.
+std::string shift_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
+CollectivePlan plan_shift(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold);
+ClosedForm form_shift(const CollectiveAsk& ask, const GroupNet& net);
+double sends_shift(const CollectiveAsk& ask, const GroupNet& net);
+
+}  // namespace shardsim

@@ -1,0 +1,81 @@
+#include "plan/ring_algorithms.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "plan/algorithm_parts.h"
+#include "plan/gather.h"
+
+namespace shardsim {
+
+std::string one_axis(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::string why = only_gathers(ask);
+  if (!why.empty()) return why;
+  if (net.axes.size() != 1) return fmt::format("it needs one axis, the group spans {}", net.axes.size());
+  return "";
+}
+
+std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::string why = one_axis(ask, net);
+  if (!why.empty()) return why;
+  switch (net.axes[0].wiring) {
+    case Wiring::ring: return "";
+    case Wiring::ring_oneway: return "the ring has links in one direction only";
+    case Wiring::pair: return "an axis of size 2 has one link each way, not two";
+    case Wiring::star: return "a switch is no ring: one egress and one ingress per device";
+  }
+  return "";
+}
+
+CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+  return from_gather(ask.kind, [&](int d) {
+    const std::array<Pipeline, 2> both = {Pipeline{0, {0}, d}, Pipeline{1, {0}, -d}};
+    return gather_in_steps(frame("ring", net, fold, {0.5, 0.5}), both);
+  });
+}
+
+// (N-1) steps of half a shard each way (Scaling Book ch. 3, exact in N).
+ClosedForm form_ring(const CollectiveAsk& ask, const GroupNet& net) {
+  const GroupAxis& axis = net.axes[0];
+  const double n = axis.size;
+  const Seconds step = axis.latency + ask.bytes / (2 * n) / axis.w1;
+  return {rounds(ask.kind) * (n - 1) * step, times(ask.kind, "(N-1) * (a + V/(2*N*W1))")};
+}
+
+CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+  return from_gather(ask.kind, [&](int d) {
+    const int n = net.axes[0].size;
+    const std::array<Pipeline, 2> both = {Pipeline{0, {0}, d, n / 2}, Pipeline{0, {0}, -d, (n - 1) / 2}};
+    return gather_in_steps(frame("ring-whole", net, fold, {1.0}), both);
+  });
+}
+
+// floor(N/2) steps of whole shards, both ways (Scaling Book ch. 3).
+ClosedForm form_whole(const CollectiveAsk& ask, const GroupNet& net) {
+  const GroupAxis& axis = net.axes[0];
+  const Seconds step = axis.latency + ask.bytes / static_cast<double>(axis.size) / axis.w1;
+  return {rounds(ask.kind) * static_cast<double>(axis.size / 2) * step,
+          times(ask.kind, "floor(N/2) * (a + V/(N*W1))")};
+}
+
+CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+  return from_gather(ask.kind, [&](int d) {
+    const std::array<Pipeline, 1> one = {Pipeline{0, {0}, d}};
+    return gather_in_steps(frame("ring-oneway", net, fold, {1.0}), one);
+  });
+}
+
+// N-1 steps of a shard (Chan et al. 2007, bucket algorithm).
+ClosedForm form_oneway(const CollectiveAsk& ask, const GroupNet& net) {
+  const GroupAxis& axis = net.axes[0];
+  const double n = axis.size;
+  const Seconds step = axis.latency + ask.bytes / n / axis.w1;
+  return {rounds(ask.kind) * (n - 1) * step, times(ask.kind, "(N-1) * (a + V/(N*W1))")};
+}
+
+double sends_of_ring(const CollectiveAsk& ask, const GroupNet& net) {
+  return rounds(ask.kind) * 2 * (net.ranks() - 1);
+}
+
+}  // namespace shardsim

@@ -1,0 +1,26 @@
+// Rows of the algorithm table for several axes of a torus (see algorithms.h for the columns).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/algorithms.h"
+
+namespace shardsim {
+
+std::string several_axes(const CollectiveAsk& ask, const GroupNet& net);  // why_not
+std::string balanced(const CollectiveAsk& ask, const GroupNet& net);      // why_not
+
+// All axes at once, pieces weighted so that every port is busy.
+CollectivePlan plan_all_axes(const CollectiveAsk& ask, const GroupNet& net,
+                             const std::vector<int>& fold);
+ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net);
+double sends_all_axes(const CollectiveAsk& ask, const GroupNet& net);
+
+// One axis after the other.
+CollectivePlan plan_by_axis(const CollectiveAsk& ask, const GroupNet& net,
+                            const std::vector<int>& fold);
+ClosedForm form_by_axis(const CollectiveAsk& ask, const GroupNet& net);
+double sends_by_axis(const CollectiveAsk& ask, const GroupNet& net);
+
+}  // namespace shardsim

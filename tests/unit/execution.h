@@ -1,0 +1,229 @@
+// Executes a sharded layer on arrays: every device computes on its blocks, collectives move them.
+// Gradients that get several contributions are kept as those contributions until they are read.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device_arrays.h"
+#include "kernels.h"
+#include "plan/reshard.h"
+#include "sharding.h"
+
+namespace shardsim::testing {
+
+// One value on all devices, in one layout.
+struct Copy {
+  Sharding layout;
+  std::vector<Block> blocks;  // [devices]
+};
+
+class Execution {
+ public:
+  Execution(const Sharded& s, const Mesh& mesh) : s_(s), devices_(mesh, s.layer) {}
+
+  // Inputs, weights and the gradient of the output, cut from whole arrays.
+  void give(const std::string& name, const Sharding& layout, const Block& global) {
+    Copy copy{layout, {}};
+    for (int d = 0; d < devices_.count(); ++d)
+      copy.blocks.push_back(devices_.slice(d, global, layout));
+    store_[name] = {std::move(copy)};
+  }
+
+  void run() {
+    bool backward = false;
+    for (const ShardedStatement& st : s_.result.steps) {
+      if (st.pass == Pass::backward && !backward) free_gathered_weights();
+      backward = st.pass == Pass::backward;
+      for (const ShardedCollective& c : st.before) before(c);
+      std::vector<std::vector<Block>> operands;
+      for (std::size_t i = 0; i < st.operands.size(); ++i) {
+        operands.push_back(read(st.operand_names[i], st.operands[i]).blocks);
+      }
+      Copy out{st.out, {}};
+      for (int d = 0; d < devices_.count(); ++d) {
+        std::vector<const Block*> blocks;
+        for (const auto& operand : operands)
+          blocks.push_back(&operand[static_cast<std::size_t>(d)]);
+        Block block = devices_.empty(d, st.out);
+        compute(st, blocks, block);
+        out.blocks.push_back(std::move(block));
+      }
+      if (backward) {
+        contribute(st.out_name, std::move(out));
+      } else {
+        store_[st.out_name].push_back(std::move(out));
+      }
+      for (const ShardedCollective& c : st.after) after(c, backward);
+    }
+  }
+
+  // The value in a layout, cut from any copy that allows it; contributions to a gradient are added.
+  Copy read(const std::string& name, const Sharding& layout) {
+    for (const Copy& copy : gathered_[name]) {
+      if (only_slices(copy.layout, layout)) return sliced(copy, layout);
+    }
+    const bool sums = name.starts_with("d") && store_[name].size() > 1;
+    if (sums) return summed(name, layout);
+    for (const Copy& copy : store_[name]) {
+      if (only_slices(copy.layout, layout)) return sliced(copy, layout);
+    }
+    CAPTURE(name);
+    CAPTURE(to_text(layout));
+    REQUIRE_MESSAGE(false, "no copy at hand fits");
+    return {};
+  }
+
+ private:
+  Copy sliced(const Copy& copy, const Sharding& layout) const {
+    Copy result{layout, {}};
+    for (int d = 0; d < devices_.count(); ++d) {
+      result.blocks.push_back(devices_.slice(d, copy.blocks[static_cast<std::size_t>(d)], layout));
+    }
+    return result;
+  }
+
+  Copy summed(const std::string& name, const Sharding& layout) {
+    Copy sum;
+    for (const Copy& part : store_[name]) {
+      CAPTURE(name);
+      CAPTURE(to_text(part.layout));
+      REQUIRE(only_slices(part.layout, layout));
+      const Copy cut = sliced(part, layout);
+      if (sum.blocks.empty()) {
+        sum = cut;
+        continue;
+      }
+      for (std::size_t d = 0; d < cut.blocks.size(); ++d) {
+        for (std::size_t i = 0; i < cut.blocks[d].data.size(); ++i) {
+          sum.blocks[d].data[i] += cut.blocks[d].data[i];
+        }
+      }
+    }
+    return sum;
+  }
+
+  void before(const ShardedCollective& c) {
+    const Copy from = read(c.tensor, c.before);
+    gathered_[c.tensor].push_back({c.after, devices_.move(c, from.blocks)});
+  }
+
+  // Turns the copy (or the contribution) that has the layout, or can be cut to it, into the next
+  // one.
+  void after(const ShardedCollective& c, bool replaces) {
+    std::vector<Copy>& copies = store_[c.tensor];
+    const auto exact = [&](const Copy& copy) { return copy.layout == c.before; };
+    const auto fits = [&](const Copy& copy) { return only_slices(copy.layout, c.before); };
+    auto copy = std::find_if(copies.begin(), copies.end(), exact);
+    if (copy == copies.end()) copy = std::find_if(copies.begin(), copies.end(), fits);
+    CAPTURE(c.tensor);
+    REQUIRE_MESSAGE(copy != copies.end(), "no copy has the layout that a collective starts from");
+    Copy moved{c.after, devices_.move(c, sliced(*copy, c.before).blocks)};
+    if (replaces) {
+      *copy = std::move(moved);
+    } else {
+      copies.push_back(std::move(moved));
+    }
+  }
+
+  void contribute(const std::string& name, Copy out) {
+    for (Copy& part : store_[name]) {
+      if (part.layout != out.layout) continue;
+      for (std::size_t d = 0; d < out.blocks.size(); ++d) {
+        for (std::size_t i = 0; i < out.blocks[d].data.size(); ++i) {
+          part.blocks[d].data[i] += out.blocks[d].data[i];
+        }
+      }
+      return;
+    }
+    store_[name].push_back(std::move(out));
+  }
+
+  void free_gathered_weights() {
+    for (std::size_t t = 0; t < s_.layer.tensors.size(); ++t) {
+      if (s_.layouts.regathers(s_.layer, static_cast<int>(t))) {
+        gathered_[s_.layer.tensors[t].name].clear();
+      }
+    }
+  }
+
+  const LayerStatement& statement_making(const std::string& name) const {
+    for (const LayerStatement& st : s_.layer.statements) {
+      if (s_.layer.tensors[static_cast<std::size_t>(st.out)].name == name) return st;
+    }
+    must(false, "a statement makes it");
+    return s_.layer.statements.front();
+  }
+
+  void compute(const ShardedStatement& st, const std::vector<const Block*>& in, Block& out) const {
+    if (st.kind == StatementKind::einsum) {
+      return einsum({names(st.operands[0]), in[0]}, {names(st.operands[1]), in[1]}, names(st.out),
+                    out);
+    }
+    if (st.pass == Pass::forward) return forward(st, in, out);
+    backward(st, in, out);
+  }
+
+  void forward(const ShardedStatement& st, const std::vector<const Block*>& in, Block& out) const {
+    if (st.kind == StatementKind::norm) return norm(*in[0], *in[1], out);
+    if (st.kind == StatementKind::attention) return Attention(*in[0], *in[1], *in[2]).forward(out);
+    const std::string& function = statement_making(st.out_name).function;
+    for (std::size_t i = 0; i < out.data.size(); ++i) {
+      const double x = in[0]->data[i];
+      switch (st.kind) {
+        case StatementKind::add:
+          out.data[i] = x + in[1]->data[i];
+          break;
+        case StatementKind::gated:
+          out.data[i] = apply(function, x) * in[1]->data[i];
+          break;
+        default:
+          out.data[i] = apply(function, x);
+          break;
+      }
+    }
+  }
+
+  void backward(const ShardedStatement& st, const std::vector<const Block*>& in, Block& out) const {
+    const LayerStatement& made = statement_making(st.operand_names[0].substr(1));
+    const auto operand = [&](std::size_t i) {
+      return "d" + s_.layer.tensors[static_cast<std::size_t>(made.in[i])].name;
+    };
+    if (st.kind == StatementKind::norm) {
+      if (st.out_name == operand(0)) return norm_input_gradient(*in[0], *in[1], *in[2], out);
+      return norm_scale_gradient(*in[0], *in[1], out);
+    }
+    if (st.kind == StatementKind::attention) {
+      Block dq = *in[1], dk = *in[2], dv = *in[3];
+      for (Block* block : {&dq, &dk, &dv}) std::fill(block->data.begin(), block->data.end(), 0.0);
+      Attention(*in[1], *in[2], *in[3]).backward(*in[0], dq, dk, dv);
+      out.data = st.out_name == operand(0)   ? dq.data
+                 : st.out_name == operand(1) ? dk.data
+                                             : dv.data;
+      return;
+    }
+    for (std::size_t i = 0; i < out.data.size(); ++i) {
+      const double dc = in[0]->data[i];
+      if (st.kind == StatementKind::add) {
+        out.data[i] = dc;
+      } else if (st.kind == StatementKind::gated && st.out_name == operand(1)) {
+        out.data[i] = dc * apply(made.function, in[1]->data[i]);
+      } else {
+        out.data[i] = dc * derivative(made.function, in[1]->data[i]) *
+                      (st.kind == StatementKind::gated ? in[2]->data[i] : 1);
+      }
+    }
+  }
+
+  const Sharded& s_;
+  Devices devices_;
+  std::map<std::string, std::vector<Copy>> store_;     // as made; of gradients, the contributions
+  std::map<std::string, std::vector<Copy>> gathered_;  // by collectives before a statement
+};
+
+}  // namespace shardsim::testing
