@@ -62,7 +62,7 @@ TEST_CASE("what makes no layer") {
       {{"C = A[B,D] * Wx[D,F]"}, {"the dims of C are never written: expected C[...] = ..."}},
       {{"A = gelu(X[B,D])", "C = X[D,B] + A"}, {"X is written [D, B] here and [B, D] before"}},
       {{"A = X[B,D] + Z[B,F]"}, {"Z has dims [B, F], but A has [B, D]"}},
-      {{"A = gelu(X[B,Q])"}, {"unknown dim \"Q\""}},
+      {{"A = gelu(X[B,Q])"}, {"unknown dim \"Q\": no size is given for it"}},
       {{"A = norm(X[B,D], D, Ws[F])"}, {"Ws has a dim F that X lacks"}},
       {{"A = norm(X[B,D], F)"}, {"X has no dim F"}},
       {{"O = attention(Q[B,T,N,H], Kc[B,T,F,H], V[B,T,F,H])"},

@@ -94,8 +94,10 @@ TEST_CASE("units: texts that are refused, each with its reason") {
       parse_bandwidth);
   check_bad({{"1 GBit", "expected a size such as 64 MiB, found \"1 GBit\" (no unit \"GBit\")"},
              {"1 g",
-              "expected a size such as 64 MiB, found \"1 g\" (no unit \"g\"; did you mean "
-              "\"B\"? B is bytes, b is bits)"}},
+              "expected a size such as 64 MiB, found \"1 g\" (no unit \"g\")"},
+             {"1 gib",
+              "expected a size such as 64 MiB, found \"1 gib\" (no unit \"gib\"; did you mean "
+              "\"Gib\"? B is bytes, b is bits)"}},
             parse_bytes);
   check_bad({{"5", "expected a time such as 1 us, found \"5\" (a bare number has no unit)"}},
             parse_seconds);
