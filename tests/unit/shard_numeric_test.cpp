@@ -81,12 +81,9 @@ Case small_case(const Mesh& m, std::vector<PresetSpec> presets, std::vector<std:
 constexpr double kTolerance = 1e-9;
 constexpr int kRandomTables = 200;
 
-// Every tensor and every gradient, in the layout it is held in.
-void check_against_one_device(const Sharded& cut, const Mesh& m) {
-  static const Mesh one = mesh({{"X", 1}, {"Y", 1}, {"P", 1}});
-  static const Sharded plain = shard_case(small_case(one, {}, {}));
-  static const auto given = outside(plain.layer, "Out");
-  static Execution reference = execute(plain, one, given, "Out");
+// Every tensor and every gradient of Out's layer, in the layout it is held in.
+void check_against(Execution& reference, const Sharded& cut, const Mesh& m,
+                   const std::map<std::string, Block>& given) {
   Execution sharded = execute(cut, m, given, "Out");
   for (std::size_t t = 0; t < cut.layer.tensors.size(); ++t) {
     const LayerTensor& tensor = cut.layer.tensors[t];
@@ -103,6 +100,15 @@ void check_against_one_device(const Sharded& cut, const Mesh& m) {
         difference(sharded.read(gradient, parameter ? cut.layouts.tensors[t].gradient : dual(held)),
                    reference.read(gradient, whole(tensor.dims))) < kTolerance);
   }
+}
+
+const Mesh kOne = mesh({{"X", 1}, {"Y", 1}, {"P", 1}});
+
+void check_against_one_device(const Sharded& cut, const Mesh& m) {
+  static const Sharded plain = shard_case(small_case(kOne, {}, {}));
+  static const auto given = outside(plain.layer, "Out");
+  static Execution reference = execute(plain, kOne, given, "Out");
+  check_against(reference, cut, m, given);
 }
 
 TEST_CASE("gradients on one device are derivatives") {
@@ -174,6 +180,32 @@ TEST_CASE("sharded layers compute what one device computes") {
     const Sharded cut = shard_case(small_case(cube, row.presets, row.tensors));
     REQUIRE(messages(cut.problems) == std::vector<std::string>{});
     check_against_one_device(cut, cube);
+  }
+}
+
+TEST_CASE("partial sums that pass through linear statements") {
+  const Mesh m = mesh({{"X", 2}, {"Y", 2}});
+  Case c{model({"P[B,T,F] = In[B,T,D] * Wa[D,F]", "R[B,T,F] = In * Wb[D,F]", "S = P + R",
+                "Out[B,T,D] = S * Wc[F,D]"},
+               {{"D", 8}, {"F", 4}}),
+         batch(4, 4),
+         kOne,
+         {},
+         {},
+         {}};
+  const Sharded plain = shard_case(c);
+  const auto given = outside(plain.layer, "Out");
+  Execution reference = execute(plain, kOne, given, "Out");
+  c.mesh = m;
+  for (const std::string out :
+       {"Out[B,T,D]", "Out[B,T_Y,D]", "Out[B_X,T,D]{U_Y}", "Out[B,T,D_X]"}) {
+    CAPTURE(out);
+    c.tensors = {"In[B_X,T,D_Y]",   "Wa[D_Y,F]",       "Wb[D_Y,F]", "P[B_X,T,F]{U_Y}",
+                 "R[B_X,T,F]{U_Y}", "S[B_X,T,F]{U_Y}", out};
+    const Sharded cut = shard_case(c);
+    REQUIRE(messages(cut.problems) == std::vector<std::string>{});
+    CHECK(cut.result.steps[3].operands[0].unreduced == std::vector<std::string>{"Y"});
+    check_against(reference, cut, m, given);
   }
 }
 
