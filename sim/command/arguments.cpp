@@ -39,7 +39,8 @@ const EngineRow* engine_named(const std::string& name, std::vector<Problem>& pro
   for (const EngineRow& row : engines()) {
     if (row.name == name) return &row;
   }
-  problems.push_back({argument_pos("--engine", name), fmt::format("expected an engine, found \"{}\"", name),
+  problems.push_back({argument_pos("--engine", name),
+                      fmt::format("expected an engine, found \"{}\"", name),
                       suggestion(name, names_of(engines()))});
   return nullptr;
 }
@@ -49,7 +50,8 @@ Grain grain_named(const std::string& name, std::vector<Problem>& problems) {
     if (to_text(grain) == name) return grain;
   }
   const std::vector<std::string> names = {"flow", "fluid"};
-  problems.push_back({argument_pos("--grain", name), fmt::format("expected a grain, found \"{}\"", name),
+  problems.push_back({argument_pos("--grain", name),
+                      fmt::format("expected a grain, found \"{}\"", name),
                       suggestion(name, names)});
   return Grain::flow;
 }
@@ -57,7 +59,8 @@ Grain grain_named(const std::string& name, std::vector<Problem>& problems) {
 void require_format(const std::string& format, std::vector<Problem>& problems) {
   const std::vector<std::string> names = {"text", "json"};
   if (std::find(names.begin(), names.end(), format) != names.end()) return;
-  problems.push_back({argument_pos("--format", format), fmt::format("expected a format, found \"{}\"", format),
+  problems.push_back({argument_pos("--format", format),
+                      fmt::format("expected a format, found \"{}\"", format),
                       suggestion(format, names)});
 }
 

@@ -22,12 +22,14 @@ Collective kind_named(const char* option, const std::string& name, std::vector<P
     if (to_text(kind) == name) return kind;
     names.emplace_back(to_text(kind));
   }
-  problems.push_back({argument_pos(option, name), fmt::format("expected a collective, found \"{}\"", name),
+  problems.push_back({argument_pos(option, name),
+                      fmt::format("expected a collective, found \"{}\"", name),
                       suggestion(name, names)});
   return Collective::all_gather;
 }
 
-std::vector<int> axes_named(const std::string& over, const Cluster& cluster, std::vector<Problem>& problems) {
+std::vector<int> axes_named(const std::string& over, const Cluster& cluster,
+                            std::vector<Problem>& problems) {
   std::vector<std::string> names;
   std::vector<int> all;
   for (const Axis& axis : cluster.axes) {
@@ -42,9 +44,11 @@ std::vector<int> axes_named(const std::string& over, const Cluster& cluster, std
     const std::size_t comma = std::min(over.find(',', from), over.size());
     const std::string name = over.substr(from, comma - from);
     const auto at = std::find(names.begin(), names.end(), name);
-    const SourcePos here = pos.at(static_cast<int>(from), std::max(1, static_cast<int>(name.size())));
+    const SourcePos here =
+        pos.at(static_cast<int>(from), std::max(1, static_cast<int>(name.size())));
     if (at == names.end()) {
-      problems.push_back({here, fmt::format("expected an axis of {}, found \"{}\"", cluster.text, name),
+      problems.push_back({here,
+                          fmt::format("expected an axis of {}, found \"{}\"", cluster.text, name),
                           suggestion(name, names)});
     } else {
       const int axis = static_cast<int>(at - names.begin());
@@ -58,28 +62,35 @@ std::vector<int> axes_named(const std::string& over, const Cluster& cluster, std
   return axes;
 }
 
-// V from the bytes of one rank: its shard of an all-gather, its whole array of a reduction, its send
-// buffer of an all-to-all (the size that nccl-tests prints).
+// V from the bytes of one rank: its shard of an all-gather, its whole array of a reduction, its
+// send buffer of an all-to-all (the size that nccl-tests prints).
 Bytes from_rank(Collective kind, Bytes per_rank, int ranks) {
   const bool whole = kind == Collective::reduce_scatter || kind == Collective::all_reduce;
   return whole ? per_rank : per_rank * ranks;
 }
 
-std::vector<std::string> collective_assumptions(const CollectiveRequest& request, const std::string& per_rank) {
+std::vector<std::string> collective_assumptions(const CollectiveRequest& request,
+                                                const std::string& per_rank) {
   std::vector<std::string> said;
   const Port& port = request.cluster.ports.front();
-  said.push_back(fmt::format("every directed link of {} has {} and latency {}", request.cluster.text,
-                             to_text(port.bandwidth), to_text(port.latency)));
-  said.push_back("V is the gathered array (all-gather), the unreduced array of one device (reduce-scatter, "
-                 "all-reduce), the whole array over the group (all-to-all, collective-permute)");
+  said.push_back(fmt::format("every directed link of {} has {} and latency {}",
+                             request.cluster.text, to_text(port.bandwidth), to_text(port.latency)));
+  said.push_back(
+      "V is the gathered array (all-gather), the unreduced array of one device (reduce-scatter, "
+      "all-reduce), the whole array over the group (all-to-all, collective-permute)");
   if (!per_rank.empty()) said.push_back("V was computed from --bytes-per-rank " + per_rank);
   said.push_back(request.grain == Grain::fluid
-                     ? "fluid grain: a collective is one transfer per port; exact when nothing else touches the port "
+                     ? "fluid grain: a collective is one transfer per port; exact when nothing "
+                       "else touches the port "
                        "or latency is 0"
                      : "flow grain: every message is a flow; links are shared max-min fairly");
-  said.push_back(request.full ? "nothing folded: every device replayed"
-                              : "folded by symmetry: one class of devices stands for all (--full replays each)");
-  said.push_back("all groups of the axes run at once; reduction arithmetic and software overhead cost nothing");
+  said.push_back(
+      request.full
+          ? "nothing folded: every device replayed"
+          : "folded by symmetry: one class of devices stands for all (--full replays each)");
+  said.push_back(
+      "all groups of the axes run at once; reduction arithmetic and software overhead cost "
+      "nothing");
   return said;
 }
 
@@ -92,12 +103,14 @@ void collective_command(const CollectiveArguments& args) {
   CollectiveRequest request;
   request.grain = grain_named(args.grain, problems);
   request.full = args.full;
-  TopologySpec topology = parse_topology(args.topology, argument_pos("--topology", args.topology), problems);
+  TopologySpec topology =
+      parse_topology(args.topology, argument_pos("--topology", args.topology), problems);
   LinkFigures link;
   link.bandwidth = quantity("--bandwidth", args.bandwidth, parse_bandwidth, problems);
   link.latency = quantity("--latency", args.latency, parse_seconds, problems);
   if (link.bandwidth == BytesPerSec{0} && problems.empty()) {
-    problems.push_back({argument_pos("--bandwidth", args.bandwidth), "expected a bandwidth above 0, found 0", ""});
+    problems.push_back(
+        {argument_pos("--bandwidth", args.bandwidth), "expected a bandwidth above 0, found 0", ""});
   }
   if (args.bytes.empty() == args.bytes_per_rank.empty()) {
     problems.push_back({argument_pos("collective", args.kind),
@@ -107,7 +120,8 @@ void collective_command(const CollectiveArguments& args) {
   }
   const char* size_option = args.bytes.empty() ? "--bytes-per-rank" : "--bytes";
   const std::string& size_text = args.bytes.empty() ? args.bytes_per_rank : args.bytes;
-  const Bytes size = size_text.empty() ? Bytes{} : quantity(size_option, size_text, parse_bytes, problems);
+  const Bytes size =
+      size_text.empty() ? Bytes{} : quantity(size_option, size_text, parse_bytes, problems);
   std::vector<std::pair<Collective, SourcePos>> kinds = {
       {kind_named("collective", args.kind, problems), argument_pos("--algorithm", args.algorithm)}};
   for (const std::string& name : args.beside) {
@@ -126,10 +140,12 @@ void collective_command(const CollectiveArguments& args) {
     CollectiveCall call{{kind, size, args.shift}, nullptr, axes};
     if (!args.bytes_per_rank.empty()) call.ask.bytes = from_rank(kind, size, net.ranks());
     // --algorithm is for the first collective; those beside it choose their own.
-    const AlgorithmChoice choice = pick_algorithm(i == 0 ? args.algorithm : "auto", call.ask, net, pos, problems);
+    const AlgorithmChoice choice =
+        pick_algorithm(i == 0 ? args.algorithm : "auto", call.ask, net, pos, problems);
     call.algorithm = choice.row;
     reasons.push_back(choice.reason);
-    ops += estimated_ops(call, request.cluster, args.full ? Fold::full(request.cluster) : Fold::orbits(request.cluster));
+    ops += estimated_ops(call, request.cluster,
+                         args.full ? Fold::full(request.cluster) : Fold::orbits(request.cluster));
     request.calls.push_back(std::move(call));
   }
   throw_if_any(problems);
@@ -146,7 +162,8 @@ void collective_command(const CollectiveArguments& args) {
   run.graph = std::move(lowered.graph);
   run.timeline = engine->run(run.graph);
   const Metrics metrics = measure(run);
-  print(args.format == "json" ? to_json(collective_summary(run, metrics)) : collective_table(run, metrics));
+  print(args.format == "json" ? to_json(collective_summary(run, metrics))
+                              : collective_table(run, metrics));
 }
 
 }  // namespace shardsim

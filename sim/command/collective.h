@@ -8,7 +8,8 @@ namespace shardsim {
 
 // As written on the command line.
 struct CollectiveArguments {
-  std::string kind, topology, bandwidth, latency = "0", bytes, bytes_per_rank, algorithm = "auto", over;
+  std::string kind, topology, bandwidth, latency = "0", bytes, bytes_per_rank, algorithm = "auto",
+                                         over;
   std::string grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> beside;
   int shift = 1;

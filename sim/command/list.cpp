@@ -21,7 +21,8 @@ namespace shardsim {
 namespace {
 
 Rows list_chips() {
-  Rows rows = {{"chip", "bf16 peak", "memory", "memory bandwidth", "link (one direction)", "variants"}};
+  Rows rows = {
+      {"chip", "bf16 peak", "memory", "memory bandwidth", "link (one direction)", "variants"}};
   for (const std::string& name : chip_names()) {
     const ChipSpec chip = load_chip(name);
     std::string peak = "-";
@@ -51,7 +52,8 @@ Rows list_models() {
     const ModelSpec model = load_model(name);
     std::vector<std::string> dims;
     for (const AxisSpec& dim : model.dims) dims.push_back(fmt::format("{}={}", dim.name, dim.size));
-    rows.push_back({name, fmt::format("{}", model.layers), model.parameters == 0 ? "-" : fmt::format("{:.4g}", model.parameters),
+    rows.push_back({name, fmt::format("{}", model.layers),
+                    model.parameters == 0 ? "-" : fmt::format("{:.4g}", model.parameters),
                     fmt::format("{}", fmt::join(dims, " "))});
   }
   return rows;
@@ -61,12 +63,14 @@ Rows list_models() {
 std::string kinds_of(const AlgorithmRow& row) {
   std::vector<std::string> kinds;
   for (const Collective kind : collective_kinds()) {
-    const bool suits = std::any_of(topologies().begin(), topologies().end(), [&](const TopologyRow& topology) {
-      const GroupAxis axis{8, topology.wiring, BytesPerSec{1}, Seconds{}, topology.wiring == Wiring::ring ? 2 : 1};
-      const CollectiveAsk ask{kind, Bytes{1}, 1};
-      return row.why_not(ask, {{axis}}).empty() ||
-             (topology.highest_axes > 1 && row.why_not(ask, {{axis, axis}}).empty());
-    });
+    const bool suits =
+        std::any_of(topologies().begin(), topologies().end(), [&](const TopologyRow& topology) {
+          const GroupAxis axis{8, topology.wiring, BytesPerSec{1}, Seconds{},
+                               topology.wiring == Wiring::ring ? 2 : 1};
+          const CollectiveAsk ask{kind, Bytes{1}, 1};
+          return row.why_not(ask, {{axis}}).empty() ||
+                 (topology.highest_axes > 1 && row.why_not(ask, {{axis, axis}}).empty());
+        });
     if (suits) kinds.emplace_back(to_text(kind));
   }
   return fmt::format("{}", fmt::join(kinds, " "));
@@ -83,7 +87,8 @@ Rows list_collectives() {
 Rows list_presets() {
   Rows rows = {{"preset", "takes", "what it does"}};
   for (const PresetRow& row : presets()) {
-    rows.push_back({std::string(row.name), row.argument == PresetArgument::flag ? "true" : "mesh axes",
+    rows.push_back({std::string(row.name),
+                    row.argument == PresetArgument::flag ? "true" : "mesh axes",
                     fmt::format("{}; {}", row.help, row.when)});
   }
   return rows;
@@ -92,7 +97,8 @@ Rows list_presets() {
 Rows list_fields() {
   Rows rows = {{"file", "key", "type", "default", "meaning"}};
   for (const FieldRow& row : field_rows()) {
-    rows.push_back({row.file, row.path, row.type, row.required ? "(required)" : row.default_text, row.help});
+    rows.push_back(
+        {row.file, row.path, row.type, row.required ? "(required)" : row.default_text, row.help});
   }
   return rows;
 }
@@ -104,9 +110,12 @@ std::string fields_text() {
   for (const FieldRow& row : field_rows()) {
     if (row.file != file) text += fmt::format("{}{} file\n", file.empty() ? "" : "\n", row.file);
     file = row.file;
-    std::string rest = row.required ? "required" : row.default_text.empty() ? "" : "default: " + row.default_text;
+    std::string rest = row.required               ? "required"
+                       : row.default_text.empty() ? ""
+                                                  : "default: " + row.default_text;
     if (!rest.empty()) rest = "; " + rest;
-    text += fmt::format("  {:<33} {}\n", row.path, wrapped(fmt::format("{} ({}{})", row.help, row.type, rest), 100, 36));
+    text += fmt::format("  {:<33} {}\n", row.path,
+                        wrapped(fmt::format("{} ({}{})", row.help, row.type, rest), 100, 36));
   }
   return text;
 }
@@ -114,7 +123,8 @@ std::string fields_text() {
 Rows list_reports() {
   Rows rows = {{"report", "file", "what it is"}};
   for (const ReportRow& row : reports()) {
-    rows.push_back({std::string(row.name), row.file.empty() ? "-" : std::string(row.file), std::string(row.help)});
+    rows.push_back({std::string(row.name), row.file.empty() ? "-" : std::string(row.file),
+                    std::string(row.help)});
   }
   return rows;
 }
@@ -123,9 +133,9 @@ struct ListRow {
   std::string_view name;
   Rows (*rows)();
 };
-constexpr ListRow kLists[] = {{"chips", list_chips},             {"topologies", list_topologies},
-                              {"models", list_models},           {"collectives", list_collectives},
-                              {"presets", list_presets},         {"fields", list_fields},
+constexpr ListRow kLists[] = {{"chips", list_chips},     {"topologies", list_topologies},
+                              {"models", list_models},   {"collectives", list_collectives},
+                              {"presets", list_presets}, {"fields", list_fields},
                               {"reports", list_reports}};
 
 }  // namespace
@@ -156,15 +166,17 @@ void list_command(const std::string& what, const std::string& format) {
   }
   std::vector<std::string> names = names_of(std::span<const ListRow>(kLists));
   names.emplace_back("schema");
-  throw ConfigError({{argument_pos("list", what), fmt::format("expected something to list, found \"{}\"", what),
-                      suggestion(what, names)}});
+  throw ConfigError(
+      {{argument_pos("list", what), fmt::format("expected something to list, found \"{}\"", what),
+        suggestion(what, names)}});
 }
 
 void example_command(const std::string& name) {
   const std::vector<std::string> names = run_names();
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw ConfigError({{argument_pos("example", name), fmt::format("expected an example, found \"{}\"", name),
-                        suggestion(name, names)}});
+    throw ConfigError(
+        {{argument_pos("example", name), fmt::format("expected an example, found \"{}\"", name),
+          suggestion(name, names)}});
   }
   print(read_file(data_dir() + "/configs/runs/" + name + ".yaml", 1 << 20));
 }

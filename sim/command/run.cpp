@@ -25,7 +25,8 @@ RunSpec load_with(const RunArguments& args) {
 Workload workload_of(const RunSpec& spec, const Prepared& run) {
   Workload work;
   work.tokens = static_cast<double>(spec.batch.global.value) * spec.batch.length.value;
-  work.model_flops = run.sharded.model_flops * (static_cast<double>(run.layers) * run.batch.microbatches);
+  work.model_flops =
+      run.sharded.model_flops * (static_cast<double>(run.layers) * run.batch.microbatches);
   work.peak_name = spec.precision.activations.given ? spec.precision.activations.value : "bf16";
   for (const auto& [dtype, rate] : spec.chip_spec.peak) {
     if (dtype == work.peak_name) work.peak = rate;
@@ -35,7 +36,8 @@ Workload workload_of(const RunSpec& spec, const Prepared& run) {
 
 }  // namespace
 
-Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& options, const EngineRow& engine) {
+Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& options,
+             const EngineRow& engine) {
   Lowered lowered = lower(spec, prepared, options);
   Run run;
   run.name = spec.name.value;
@@ -56,8 +58,9 @@ void run_command(const RunArguments& args) {
   throw_if_any(problems);
   const RunSpec spec = load_with(args);
   const Prepared prepared = prepare(spec);
-  const std::string out =
-      args.out.empty() ? "reports/out/" + std::filesystem::path(args.file).stem().string() : args.out;
+  const std::string out = args.out.empty()
+                              ? "reports/out/" + std::filesystem::path(args.file).stem().string()
+                              : args.out;
   require_writable_directory(out);
 
   const Run run = simulate(spec, prepared, {grain, args.full}, *engine);
@@ -65,7 +68,8 @@ void run_command(const RunArguments& args) {
   std::vector<OutputFile> files;
   for (const ReportRow& row : reports()) {
     throw_if_interrupted();
-    if (!row.file.empty()) files.push_back({out + "/" + std::string(row.file), row.write(run, metrics)});
+    if (!row.file.empty())
+      files.push_back({out + "/" + std::string(row.file), row.write(run, metrics)});
   }
   write_files(files);
   if (args.format == "json") {
@@ -81,11 +85,13 @@ void check_command(const RunArguments& args) {
   const RunSpec spec = load_with(args);
   const Prepared run = prepare(spec);
   std::size_t collectives = 0;
-  for (const ShardedStatement& step : run.sharded.steps) collectives += step.before.size() + step.after.size();
-  print(fmt::format("{}: fine. {} on {} devices ({}), {} steps and {} collectives a layer, {} layer{}\n"
-                    "next: shardsim run {}\n",
-                    args.file, spec.model_spec.name, run.cluster.devices(), run.cluster.text,
-                    run.sharded.steps.size(), collectives, run.layers, run.layers == 1 ? "" : "s", args.file));
+  for (const ShardedStatement& step : run.sharded.steps)
+    collectives += step.before.size() + step.after.size();
+  print(fmt::format(
+      "{}: fine. {} on {} devices ({}), {} steps and {} collectives a layer, {} layer{}\n"
+      "next: shardsim run {}\n",
+      args.file, spec.model_spec.name, run.cluster.devices(), run.cluster.text,
+      run.sharded.steps.size(), collectives, run.layers, run.layers == 1 ? "" : "s", args.file));
 }
 
 }  // namespace shardsim

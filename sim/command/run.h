@@ -23,8 +23,8 @@ struct RunArguments {
 Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& options,
              const EngineRow& engine);
 
-// Writes the reports, prints the table. Throws ConfigError, or std::runtime_error when a file cannot
-// be written (checked before the simulation, too).
+// Writes the reports, prints the table. Throws ConfigError, or std::runtime_error when a file
+// cannot be written (checked before the simulation, too).
 void run_command(const RunArguments& args);
 
 // Loads and prepares; prints that the file is fine. Throws ConfigError.

@@ -23,13 +23,16 @@ std::vector<int> all_axes(const Cluster& cluster) {
   return axes;
 }
 
-Metrics collective_metrics(const char* topology_text, Collective kind, CollectiveInstance& instance) {
+Metrics collective_metrics(const char* topology_text, Collective kind,
+                           CollectiveInstance& instance) {
   std::vector<Problem> problems;
-  const TopologySpec spec = parse_topology(topology_text, argument_pos("tour", topology_text), problems);
+  const TopologySpec spec =
+      parse_topology(topology_text, argument_pos("tour", topology_text), problems);
   CollectiveRequest request;
   request.cluster = make_cluster(spec, {BytesPerSec{100e9}, 1.0, Seconds{0}}, problems);
   CollectiveCall call{{kind, Bytes{64.0 * 1024 * 1024}, 1}, nullptr, all_axes(request.cluster)};
-  call.algorithm = pick_algorithm("auto", call.ask, group_net(request.cluster, call.axes), {}, problems).row;
+  call.algorithm =
+      pick_algorithm("auto", call.ask, group_net(request.cluster, call.axes), {}, problems).row;
   throw_if_any(problems);
   request.calls.push_back(call);
   request.full = true;
@@ -51,8 +54,10 @@ std::string tour_all_to_all() {
                     fmt::format("{:.4f}", metrics.step / c.textbook),
                     fmt::format("{}; textbook {}", c.formula, c.textbook_formula)});
   }
-  return "1. What does AllToAll cost? 64 MiB over links of 100 GB/s each way, every message replayed.\n"
-         "   The textbook says V/(4W), W = 2 x 100 GB/s on a two-way ring, 100 GB/s otherwise.\n\n" +
+  return "1. What does AllToAll cost? 64 MiB over links of 100 GB/s each way, every message "
+         "replayed.\n"
+         "   The textbook says V/(4W), W = 2 x 100 GB/s on a two-way ring, 100 GB/s "
+         "otherwise.\n\n" +
          rows_text(rows);
 }
 
@@ -71,15 +76,17 @@ std::string tour_fsdp_against_dp() {
     for (const CollectiveInstance& c : run.plan.collectives) {
       moved += c.bytes * (c.kind == Collective::all_reduce ? 2.0 : 1.0);
     }
-    rows.push_back({run.name, fmt::format("{}", run.plan.collectives.size()), to_text(moved), to_text(metrics.comm),
-                    to_text(metrics.step)});
+    rows.push_back({run.name, fmt::format("{}", run.plan.collectives.size()), to_text(moved),
+                    to_text(metrics.comm), to_text(metrics.step)});
     bytes.push_back(moved / Bytes{1});
     seconds.push_back(metrics.comm / Seconds{1});
   }
-  return "\n2. What does FSDP cost over data parallelism? One Llama-3 8B layer on a one-way ring of 8.\n"
+  return "\n2. What does FSDP cost over data parallelism? One Llama-3 8B layer on a one-way ring "
+         "of 8.\n"
          "   An all-reduce counts 2 V, an all-gather or reduce-scatter V.\n\n" +
-         rows_text(rows) + fmt::format("FSDP / DP = {:.6f} in bytes, {:.6f} in communication time\n",
-                                       bytes[1] / bytes[0], seconds[1] / seconds[0]);
+         rows_text(rows) +
+         fmt::format("FSDP / DP = {:.6f} in bytes, {:.6f} in communication time\n",
+                     bytes[1] / bytes[0], seconds[1] / seconds[0]);
 }
 
 }  // namespace
@@ -89,11 +96,13 @@ void tour_command() {
   print(tour_fsdp_against_dp());
   const Run run = tour_run("llama3-70b-v5p-64");
   print("\n3. One Llama-3 70B layer, forward and backward.\n\n" + run_table(run, measure(run)));
-  print("\nTry next\n"
-        "  ./run_sim.sh collective all-gather --topology torus:8x4 --bandwidth 100GB/s --bytes 64MiB\n"
-        "  ./run_sim.sh example > my.yaml     a run file to change; then ./run_sim.sh run my.yaml\n"
-        "  ./run_sim.sh list fields           every key of a run file\n"
-        "  ./run_sim.sh run my.yaml --set sharding.sp=false\n");
+  print(
+      "\nTry next\n"
+      "  ./run_sim.sh collective all-gather --topology torus:8x4 --bandwidth 100GB/s --bytes "
+      "64MiB\n"
+      "  ./run_sim.sh example > my.yaml     a run file to change; then ./run_sim.sh run my.yaml\n"
+      "  ./run_sim.sh list fields           every key of a run file\n"
+      "  ./run_sim.sh run my.yaml --set sharding.sp=false\n");
 }
 
 }  // namespace shardsim

@@ -160,7 +160,8 @@ bool ArrayParser::item(ArrayExpr& expr) {
   }
   ++at_;
   if (!context_.dims.empty() && !contains(context_.dims, name.text)) {
-    fail(name.offset, name.text.size(), fmt::format("unknown dim {}: no size is given for it", quoted(name.text)),
+    fail(name.offset, name.text.size(),
+         fmt::format("unknown dim {}: no size is given for it", quoted(name.text)),
          suggestion(name.text, context_.dims));
   }
   std::vector<Word> axes;
@@ -183,7 +184,8 @@ void ArrayParser::compact(const Word& name, ArrayExpr& expr) {
     for (auto& axes : axis_splits(rest, context_.axes)) readings.push_back({dim, std::move(axes)});
   }
   if (readings.empty()) {
-    fail(name.offset, name.text.size(), fmt::format("unknown dim {}: no size is given for it", quoted(name.text)),
+    fail(name.offset, name.text.size(),
+         fmt::format("unknown dim {}: no size is given for it", quoted(name.text)),
          suggestion(name.text, context_.dims));
     return;
   }

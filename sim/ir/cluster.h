@@ -1,15 +1,16 @@
 // Cluster: devices on coordinate axes, the directed links they own, and the symmetry of both.
 //
-// A device is a point on the axes; its id is row-major, first axis major (JAX's order). Every device
-// owns the same `ports`; directed link = device * ports + port. So "which link" factors into "whose"
-// and "which kind", and folding a link is folding its owner:
+// A device is a point on the axes; its id is row-major, first axis major (JAX's order). Every
+// device owns the same `ports`; directed link = device * ports + port. So "which link" factors into
+// "whose" and "which kind", and folding a link is folding its owner:
 //
 //   ring:4          axes {x:4}          ports x+, x-      link of device 2 towards 3: 2*2 + 0
 //   torus:4x2       axes {x:4, y:2}     ports x+, x-, y+  (one link joins the two of an axis of 2)
 //   switch:8        axes {n:8}          ports up, down    egress and ingress of one device
 //
 // Bandwidth is stored per directed link (W1, bytes per second in one direction); the literature's W
-// is derived (reference: JAX Scaling Book ch. 3 and 12; W = 2*W1 of a wrapped axis, egress on a switch).
+// is derived (reference: JAX Scaling Book ch. 3 and 12; W = 2*W1 of a wrapped axis, egress on a
+// switch).
 #pragma once
 
 #include <cstdint>
@@ -39,10 +40,10 @@ struct Axis {
 };
 
 struct Port {
-  std::string name;         // "x+", "x-", "up", "down"
-  int axis = 0;             // index into Cluster::axes; 0 for star ports
-  BytesPerSec bandwidth;    // W1, already times the link efficiency
-  Seconds latency;          // per hop; a star charges `up`'s once per route and `down` has 0
+  std::string name;       // "x+", "x-", "up", "down"
+  int axis = 0;           // index into Cluster::axes; 0 for star ports
+  BytesPerSec bandwidth;  // W1, already times the link efficiency
+  Seconds latency;        // per hop; a star charges `up`'s once per route and `down` has 0
 };
 
 struct Cluster {
@@ -56,7 +57,8 @@ struct Cluster {
   LinkId link(DeviceId device, int port) const;
   DeviceId owner(LinkId link) const;
   const Port& port(LinkId link) const;
-  // The port of `axis` in direction +1 or -1; a pair and a one-way ring have only +1; a star's is up.
+  // The port of `axis` in direction +1 or -1; a pair and a one-way ring have only +1; a star's is
+  // up.
   int port_of(int axis, int direction) const;
   std::string link_name(LinkId link) const;  // "x+ of device 3 (0,3)"
 
@@ -73,14 +75,15 @@ struct Fold {
   static Fold full(const Cluster& cluster);    // G = {1}: every device its own class
   static Fold orbits(const Cluster& cluster);  // the whole translation group
 
-  int classes() const;                                            // product of the steps
-  DeviceId representative(const Cluster&, DeviceId device) const; // coordinates modulo step
+  int classes() const;                                             // product of the steps
+  DeviceId representative(const Cluster&, DeviceId device) const;  // coordinates modulo step
   LinkId representative(const Cluster&, LinkId link) const;
   std::uint32_t class_of(const Cluster&, DeviceId device) const;  // 0 .. classes() - 1
   std::vector<DeviceId> representatives(const Cluster&) const;    // [classes]
 };
 
-// Logical mesh axis: a name, and the hardware axes it spans, major first. Its size is their product.
+// Logical mesh axis: a name, and the hardware axes it spans, major first. Its size is their
+// product.
 struct MeshAxis {
   std::string name;
   int size = 1;
@@ -90,7 +93,7 @@ struct MeshAxis {
 struct Mesh {
   std::vector<MeshAxis> axes;  // major first
 
-  const MeshAxis* find(std::string_view name) const;  // nullptr when there is none
+  const MeshAxis* find(std::string_view name) const;      // nullptr when there is none
   int size_of(std::span<const std::string> names) const;  // product; REQUIRES each to exist
   std::vector<std::string> names() const;
 };

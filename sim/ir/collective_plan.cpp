@@ -179,7 +179,8 @@ CollectivePlan sequence(const CollectivePlan& scatter, const CollectivePlan& gat
     return static_cast<std::size_t>(gather.representative(rank)) * pieces +
            static_cast<std::size_t>(piece);
   };
-  std::vector<std::vector<std::uint32_t>> arrivals(static_cast<std::size_t>(gather.ranks()) * pieces);
+  std::vector<std::vector<std::uint32_t>> arrivals(static_cast<std::size_t>(gather.ranks()) *
+                                                   pieces);
   for (std::size_t i = 0; i < scatter.sends.size(); ++i) {
     const Send& send = scatter.sends[i];
     const std::uint32_t index = result.add(send, scatter.waits_for(i));
@@ -190,7 +191,11 @@ CollectivePlan sequence(const CollectivePlan& scatter, const CollectivePlan& gat
   for (std::size_t s = 0; s < arrivals.size(); ++s) {  // many arrivals meet in one join
     if (arrivals[s].size() < 2) continue;
     const auto rank = static_cast<int>(s / pieces);
-    Send join{.from = rank, .to = rank, .chunks = {.origin = rank}, .phase = phases - 1, .stage = stages - 1};
+    Send join{.from = rank,
+              .to = rank,
+              .chunks = {.origin = rank},
+              .phase = phases - 1,
+              .stage = stages - 1};
     arrivals[s] = {result.add(join, arrivals[s])};
   }
   const auto offset = static_cast<std::uint32_t>(result.sends.size());

@@ -1,9 +1,9 @@
 // CollectivePlan: who sends what to whom after what, without bytes and without a network.
 //
-// Ranks are points on the group's axes, row-major, first axis major. The data of a collective is cut
-// into *chunks* named {origin, dest, piece}: all-gather, reduce-scatter and all-reduce cut the array
-// into one shard per rank (dest = -1) and every shard into `pieces`; all-to-all has one chunk per
-// ordered pair. piece_share[p] is the share of piece p in its shard; the shares sum to 1.
+// Ranks are points on the group's axes, row-major, first axis major. The data of a collective is
+// cut into *chunks* named {origin, dest, piece}: all-gather, reduce-scatter and all-reduce cut the
+// array into one shard per rank (dest = -1) and every shard into `pieces`; all-to-all has one chunk
+// per ordered pair. piece_share[p] is the share of piece p in its shard; the shares sum to 1.
 //
 //   all-gather on ring-oneway:3, step s:  rank r sends shard (r - s + 1) mod 3 to r + 1,
 //   after the send of step s-1 that brought it; one piece of share 1; 3 * 2 sends
@@ -22,7 +22,11 @@
 namespace shardsim {
 
 enum class Collective : std::uint8_t {
-  all_gather, reduce_scatter, all_reduce, all_to_all, collective_permute
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  all_to_all,
+  collective_permute
 };
 std::string_view to_text(Collective);  // "all-gather"
 
@@ -35,36 +39,37 @@ struct ChunkSet {
 
 struct Send {
   int from = 0;
-  int to = 0;                // from == to: a local join without bytes ("all of `after` are done")
+  int to = 0;  // from == to: a local join without bytes ("all of `after` are done")
   ChunkSet chunks;
-  double share = 0;          // of V
-  bool reduces = false;      // the receiver adds to its partial sum; otherwise it stores a copy
-  int axis = -1;             // group axis of a one-hop send, or -1: routed by the network
-  int direction = 0;         // +1 or -1 on that axis
-  int phase = 0;             // sends of one phase start together and share links fairly
-  int stage = 0;             // stages run one after the other; within one, every port has its own sends
-  bool posted = false;       // latency runs from the start of the collective, not after `waits`
+  double share = 0;      // of V
+  bool reduces = false;  // the receiver adds to its partial sum; otherwise it stores a copy
+  int axis = -1;         // group axis of a one-hop send, or -1: routed by the network
+  int direction = 0;     // +1 or -1 on that axis
+  int phase = 0;         // sends of one phase start together and share links fairly
+  int stage = 0;         // stages run one after the other; within one, every port has its own sends
+  bool posted = false;   // latency runs from the start of the collective, not after `waits`
 };
 
 struct CollectivePlan {
   Collective kind = Collective::all_gather;
   std::string algorithm;
-  std::vector<int> sizes;            // of the group's axes
-  std::vector<int> fold;             // per group axis, divides sizes
+  std::vector<int> sizes;  // of the group's axes
+  std::vector<int> fold;   // per group axis, divides sizes
   std::vector<double> piece_share;
   std::vector<Send> sends;
-  std::vector<std::uint32_t> after_offset = {0};  // CSR: sends[i] waits for after[after_offset[i]..)
+  std::vector<std::uint32_t> after_offset = {
+      0};  // CSR: sends[i] waits for after[after_offset[i]..)
   std::vector<std::uint32_t> after;
 
   int ranks() const;
   std::span<const std::uint32_t> waits_for(std::size_t send) const;
-  // Appends a send and returns its index. REQUIRES: `waits` name earlier sends (so that sends are in
-  // an order in which they can be played).
+  // Appends a send and returns its index. REQUIRES: `waits` name earlier sends (so that sends are
+  // in an order in which they can be played).
   std::uint32_t add(const Send& send, std::span<const std::uint32_t> waits);
-  int phases() const;                // 1 + the largest phase, 0 without sends
-  int stages() const;                // 1 + the largest stage, 0 without sends
-  int representative(int rank) const;             // coordinates modulo fold
-  std::vector<int> representatives() const;       // ranks, ascending
+  int phases() const;                        // 1 + the largest phase, 0 without sends
+  int stages() const;                        // 1 + the largest stage, 0 without sends
+  int representative(int rank) const;        // coordinates modulo fold
+  std::vector<int> representatives() const;  // ranks, ascending
 
   // Bytes of a chunk set as a share of V: pieces times origins (all-to-all: one pair).
   double share_of(const ChunkSet& chunks) const;

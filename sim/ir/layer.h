@@ -9,8 +9,8 @@
 
 namespace shardsim {
 
-// input: read but never made here and not a parameter (the residual stream that enters). A parameter
-// is any array read but never made whose name starts with "W".
+// input: read but never made here and not a parameter (the residual stream that enters). A
+// parameter is any array read but never made whose name starts with "W".
 enum class TensorRole : std::uint8_t { parameter, activation, input };
 
 struct LayerTensor {
@@ -21,7 +21,7 @@ struct LayerTensor {
 
 struct LayerStatement {
   StatementKind kind = StatementKind::einsum;
-  int out = 0;              // index into Layer::tensors
+  int out = 0;  // index into Layer::tensors
   std::vector<int> in;
   std::string function;
   std::string norm_dim;
@@ -40,11 +40,11 @@ struct Layer {
   std::vector<LayerTensor> tensors;
   std::vector<LayerStatement> statements;  // each reads only inputs, parameters and earlier outputs
 
-  int dim_size(std::string_view name) const;          // REQUIRES: the dim exists
-  int tensor(std::string_view name) const;            // index, -1 when there is none
-  std::vector<int> dim_sizes(int tensor) const;       // [dims of the tensor]
-  double elements(int tensor) const;                  // unpadded
-  double parameters() const;                          // elements over all parameters
+  int dim_size(std::string_view name) const;     // REQUIRES: the dim exists
+  int tensor(std::string_view name) const;       // index, -1 when there is none
+  std::vector<int> dim_sizes(int tensor) const;  // [dims of the tensor]
+  double elements(int tensor) const;             // unpadded
+  double parameters() const;                     // elements over all parameters
 };
 
 }  // namespace shardsim

@@ -40,7 +40,8 @@ bool norm_arguments(ArrayParser& p, Statement& s) {
   }
   const bool known = p.context().dims.empty() || contains(p.context().dims, dim.text);
   if (!known) {
-    p.fail(dim.offset, length, fmt::format("unknown dim {}: no size is given for it", quoted(dim.text)),
+    p.fail(dim.offset, length,
+           fmt::format("unknown dim {}: no size is given for it", quoted(dim.text)),
            suggestion(dim.text, p.context().dims));
   } else if (!s.in[0].bare && s.in[0].sharding.find(dim.text) == nullptr) {
     p.fail(dim.offset, length, fmt::format("{} has no dim {}", s.in[0].name, dim.text));

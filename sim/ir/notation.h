@@ -2,9 +2,11 @@
 //
 //   A[I_X, J_{XY}]{U_Z}   dim I cut over mesh axis X, J over X then Y (major first), partial sums
 //                         over Z; no subscript: whole on every device
-//   B_{data,fsdp}         axes with longer names: in braces, separated by commas; B_data when "data"
+//   B_{data,fsdp}         axes with longer names: in braces, separated by commas; B_data when
+//   "data"
 //                         is the name of one axis
-//   A[IX, JY]             compact form, read only where exactly one split into a dim and axes exists
+//   A[IX, JY]             compact form, read only where exactly one split into a dim and axes
+//   exists
 //
 // Statements:  C[I,K] = A[I,J] * B[J,K]     einsum: indices of A and B that C lacks are summed
 //              H = gelu(G)                  elementwise (gelu, relu, silu)
@@ -34,23 +36,25 @@ struct DimLayout {
   bool operator==(const DimLayout&) const = default;
 };
 
-// The layout of one array: named dims in order, each with its axes, and the axes it is unreduced on.
+// The layout of one array: named dims in order, each with its axes, and the axes it is unreduced
+// on.
 struct Sharding {
   std::vector<DimLayout> dims;
   std::vector<std::string> unreduced;
 
   bool operator==(const Sharding&) const = default;
-  const DimLayout* find(std::string_view dim) const;        // nullptr when the array lacks it
-  const std::string* dim_of_axis(std::string_view axis) const;  // the dim cut over `axis`, or nullptr
+  const DimLayout* find(std::string_view dim) const;  // nullptr when the array lacks it
+  const std::string* dim_of_axis(
+      std::string_view axis) const;  // the dim cut over `axis`, or nullptr
 };
 
 std::string to_text(const Sharding& sharding);  // "[I_X, J_{XY}]{U_Z}"
 
 struct ArrayExpr {
   std::string name;
-  Sharding sharding;   // dims empty and bare == true when only the name was written
+  Sharding sharding;  // dims empty and bare == true when only the name was written
   bool bare = false;
-  SourcePos pos;       // of the name
+  SourcePos pos;  // of the name
 };
 
 enum class StatementKind : std::uint8_t { einsum, elementwise, gated, add, norm, attention };
@@ -59,11 +63,11 @@ struct Statement {
   StatementKind kind = StatementKind::einsum;
   ArrayExpr out;
   std::vector<ArrayExpr> in;
-  std::string function;   // elementwise, gated: "gelu", "relu", "silu"
-  std::string norm_dim;   // norm
-  bool causal = false;    // attention
-  SourcePos pos;          // of the whole statement
-  std::string text;       // as written, without surrounding blanks
+  std::string function;  // elementwise, gated: "gelu", "relu", "silu"
+  std::string norm_dim;  // norm
+  bool causal = false;   // attention
+  SourcePos pos;         // of the whole statement
+  std::string text;      // as written, without surrounding blanks
 };
 
 // What names may appear. Empty dims: any dim name is accepted.
@@ -73,10 +77,10 @@ struct NotationContext {
 };
 
 // Parse; every problem found is appended to `problems` with its position inside `pos` (the position
-// of text[0]), and nullopt is returned if there was any. Refused: an axis twice in one array (in two
-// dims, in one, or in a dim and in {U}), an unknown axis or dim, a dim twice, an ambiguous compact
-// form, unbalanced brackets, trailing text, an unknown function, and for einsums: an output index
-// that no operand has.
+// of text[0]), and nullopt is returned if there was any. Refused: an axis twice in one array (in
+// two dims, in one, or in a dim and in {U}), an unknown axis or dim, a dim twice, an ambiguous
+// compact form, unbalanced brackets, trailing text, an unknown function, and for einsums: an output
+// index that no operand has.
 std::optional<ArrayExpr> parse_array(std::string_view text, const SourcePos& pos,
                                      const NotationContext& context,
                                      std::vector<Problem>& problems);
@@ -84,16 +88,17 @@ std::optional<Statement> parse_statement(std::string_view text, const SourcePos&
                                          const NotationContext& context,
                                          std::vector<Problem>& problems);
 
-// Local size of a dim of global size `size` cut into `shards`: ceil(size / shards) (GSPMD, DTensor).
+// Local size of a dim of global size `size` cut into `shards`: ceil(size / shards) (GSPMD,
+// DTensor).
 struct LocalDim {
-  int size = 0;      // on every device, padded
-  int padding = 0;   // size * shards - global size
+  int size = 0;     // on every device, padded
+  int padding = 0;  // size * shards - global size
 };
 LocalDim local_dim(int size, int shards);
 
 struct LocalShape {
-  std::vector<int> sizes;   // [dims]
-  double elements = 1;      // product of the padded sizes
+  std::vector<int> sizes;           // [dims]
+  double elements = 1;              // product of the padded sizes
   std::vector<std::string> padded;  // "I: 10 over 4 devices is 3 each, 2 rows of padding"
 };
 LocalShape local_shape(const Sharding& sharding, const Mesh& mesh,

@@ -1,5 +1,5 @@
-// OpGraph: everything a run does, as plain operations with dependencies. The second waist: whatever a
-// user can say is lowered to this, and the engines read nothing else.
+// OpGraph: everything a run does, as plain operations with dependencies. The second waist: whatever
+// a user can say is lowered to this, and the engines read nothing else.
 //
 //   Compute   occupies nothing shared; takes `seconds` on a device's stream
 //   Transfer  waits `latency`, then moves `bytes` over `route` at a max-min fair rate; it counts as
@@ -29,36 +29,36 @@ inline constexpr RouteId kNoRoute{0xffffffffu};
 enum class OpKind : std::uint8_t { compute, transfer, delay, join };
 enum class Pass : std::uint8_t { forward, backward };
 std::string_view to_text(Pass);
-// flow: every send of a plan is a transfer. fluid: the sends of a collective merge into one transfer per
-// port; exact when nothing else touches the port or latency is 0 (architecture D4).
+// flow: every send of a plan is a transfer. fluid: the sends of a collective merge into one
+// transfer per port; exact when nothing else touches the port or latency is 0 (architecture D4).
 enum class Grain : std::uint8_t { flow, fluid };
 std::string_view to_text(Grain);
 
 struct Op {
   OpKind kind = OpKind::join;
-  std::uint32_t device = 0;     // class (index of the representative) that the op belongs to
-  std::uint32_t origin = 0;     // index into origins
-  std::uint32_t phase = 0;      // transfers of one phase start together; ids are dense per graph
-  RouteId route = kNoRoute;     // Transfer
-  Seconds seconds = {};         // Compute, Delay: duration; Transfer: latency before the flow
-  Bytes bytes = {};             // Transfer; counted once however long the route
-  double flows = 1;             // Transfer
+  std::uint32_t device = 0;  // class (index of the representative) that the op belongs to
+  std::uint32_t origin = 0;  // index into origins
+  std::uint32_t phase = 0;   // transfers of one phase start together; ids are dense per graph
+  RouteId route = kNoRoute;  // Transfer
+  Seconds seconds = {};      // Compute, Delay: duration; Transfer: latency before the flow
+  Bytes bytes = {};          // Transfer; counted once however long the route
+  double flows = 1;          // Transfer
 };
 
 // Where an op comes from. One per statement or collective instance of the run.
 struct Origin {
-  std::string name = {};        // "Q = In * Wq", "all-gather Wq over X"
-  std::string stream = {};      // "compute", or the communicator: "X", "Y"
+  std::string name = {};    // "Q = In * Wq", "all-gather Wq over X"
+  std::string stream = {};  // "compute", or the communicator: "X", "Y"
   int layer = 0;
   int microbatch = 0;
   Pass pass = Pass::forward;
-  int collective = -1;          // index into Plan::collectives, or -1
+  int collective = -1;  // index into Plan::collectives, or -1
 };
 
 // One orbit of links.
 struct NetLink {
-  std::string name = {};        // "x+", or "x+ of device 3" when nothing is folded
-  BytesPerSec bandwidth = {};   // of each physical link in it
+  std::string name = {};       // "x+", or "x+ of device 3" when nothing is folded
+  BytesPerSec bandwidth = {};  // of each physical link in it
 };
 
 struct OpGraph {
@@ -69,7 +69,7 @@ struct OpGraph {
   std::vector<std::uint32_t> route_offset = {0};
   std::vector<std::uint32_t> route_links;  // indices into links, sorted, repeated per load
   std::vector<Origin> origins;
-  std::uint32_t phases = 0;                // number of phase ids used
+  std::uint32_t phases = 0;  // number of phase ids used
   std::uint32_t device_classes = 1;
 
   std::size_t size() const { return ops.size(); }
@@ -77,8 +77,8 @@ struct OpGraph {
   std::span<const std::uint32_t> route(RouteId route) const;
 };
 
-// What makes a graph unfit to replay: a dangling or self dependency, a cycle (printed as a path of op
-// descriptions), NaN, infinite or negative amounts, a transfer without a route, a link without
+// What makes a graph unfit to replay: a dangling or self dependency, a cycle (printed as a path of
+// op descriptions), NaN, infinite or negative amounts, a transfer without a route, a link without
 // bandwidth, an unsorted route. Empty: fit. At most `limit` lines.
 std::vector<std::string> check(const OpGraph& graph, std::size_t limit = 20);
 

@@ -16,19 +16,19 @@ namespace shardsim {
 // One collective of the run: all groups of the mesh at once.
 struct CollectiveInstance {
   Collective kind = Collective::all_gather;
-  std::string algorithm;         // row of the algorithm table
-  std::vector<std::string> axes; // mesh axes (or hardware axes for `collective`)
-  std::string tensor;            // "Wq"; empty for `collective`
+  std::string algorithm;          // row of the algorithm table
+  std::vector<std::string> axes;  // mesh axes (or hardware axes for `collective`)
+  std::string tensor;             // "Wq"; empty for `collective`
   std::string case_text;
   std::string reason;
   Pass pass = Pass::forward;
   int layer = 0;
-  int devices = 1;               // in one group
-  Bytes bytes;                   // V
-  Seconds analytic;              // closed form, as if alone
-  bool exact = true;             // false: its latency term is an estimate
-  std::string formula;           // "(N-1)/(2N) * V/W1 + (N-1)*latency"
-  Seconds textbook;              // the asymptotic V/W figure; 0: not stated
+  int devices = 1;      // in one group
+  Bytes bytes;          // V
+  Seconds analytic;     // closed form, as if alone
+  bool exact = true;    // false: its latency term is an estimate
+  std::string formula;  // "(N-1)/(2N) * V/W1 + (N-1)*latency"
+  Seconds textbook;     // the asymptotic V/W figure; 0: not stated
   std::string textbook_formula;
   std::vector<std::string> alternatives;  // not taken, each with its price
   std::string convention;        // "W1 = 100 GB/s each way, W = 2*W1 = 200 GB/s per wrapped axis"
@@ -39,9 +39,10 @@ struct Plan {
   Cluster cluster;
   Fold fold;
   Mesh mesh;
-  ShardedLayer layer;                             // empty for `collective`
+  ShardedLayer layer;  // empty for `collective`
   std::vector<CollectiveInstance> collectives;
-  std::vector<std::pair<std::string, std::string>> facts;  // label and text, for the head of a table
+  std::vector<std::pair<std::string, std::string>>
+      facts;  // label and text, for the head of a table
   std::vector<std::string> assumptions;
 };
 

@@ -25,45 +25,46 @@ struct Precision {
 
 struct ShardedCollective {
   Collective kind = Collective::all_gather;
-  std::string tensor;               // "Wq", "dWq"
-  std::vector<std::string> axes;    // mesh axes, major first
-  std::string dim;                  // gathered or scattered into; the source dim of an all-to-all
-  std::string to_dim;               // all-to-all only
+  std::string tensor;             // "Wq", "dWq"
+  std::vector<std::string> axes;  // mesh axes, major first
+  std::string dim;                // gathered or scattered into; the source dim of an all-to-all
+  std::string to_dim;             // all-to-all only
   Sharding before, after;
-  Bytes bytes;                      // V of one group (collectives.md §2), padded dims
-  std::string case_text;            // "case 2", "case 3", "case 4", "adjoint", "layout"
-  bool once_per_step = false;       // a gradient reduction that waits for the last micro-batch
-  std::string reason;               // one sentence
-  std::vector<std::string> alternatives;  // "gather In instead: 512 MiB", "slice In, then …: refused, …"
+  Bytes bytes;                 // V of one group (collectives.md §2), padded dims
+  std::string case_text;       // "case 2", "case 3", "case 4", "adjoint", "layout"
+  bool once_per_step = false;  // a gradient reduction that waits for the last micro-batch
+  std::string reason;          // one sentence
+  std::vector<std::string>
+      alternatives;  // "gather In instead: 512 MiB", "slice In, then …: refused, …"
 };
 
 struct AxisCase {
   std::string axis;
-  int number = 1;                   // 1..4, JAX Scaling Book ch. 3
+  int number = 1;  // 1..4, JAX Scaling Book ch. 3
   std::string why;
 };
 
 struct ShardedStatement {
   Pass pass = Pass::forward;
-  std::string text;                 // "Q = In * Wq", "dWq = In * dQ"
+  std::string text;  // "Q = In * Wq", "dWq = In * dQ"
   StatementKind kind = StatementKind::einsum;
   std::vector<std::string> operand_names;
-  std::vector<Sharding> operands;   // as computed with, after `before`
+  std::vector<Sharding> operands;  // as computed with, after `before`
   std::string out_name;
-  Sharding out;                     // as computed, before `after`
-  std::vector<AxisCase> cases;      // one per mesh axis, einsums only
-  Flops flops;                      // per device, padded local shapes
-  Bytes memory_bytes;               // per device: operands read + output written in HBM
-  bool matmul = false;              // flops run on the matrix unit (einsum with a contraction, attention)
+  Sharding out;                 // as computed, before `after`
+  std::vector<AxisCase> cases;  // one per mesh axis, einsums only
+  Flops flops;                  // per device, padded local shapes
+  Bytes memory_bytes;           // per device: operands read + output written in HBM
+  bool matmul = false;  // flops run on the matrix unit (einsum with a contraction, attention)
   std::vector<std::string> idle_axes;  // mesh axes on which devices repeat the same work
   std::vector<ShardedCollective> before, after;
 };
 
 struct ShardedLayer {
-  std::vector<Sharding> held;               // [Layer::tensors], as passed between statements
-  std::vector<ShardedStatement> steps;      // execution order; forward first
-  std::vector<std::string> padding;         // every padded dim, once, in words
-  Flops model_flops;                        // whole machine, unpadded, no redundancy: fwd + bwd
+  std::vector<Sharding> held;           // [Layer::tensors], as passed between statements
+  std::vector<ShardedStatement> steps;  // execution order; forward first
+  std::vector<std::string> padding;     // every padded dim, once, in words
+  Flops model_flops;                    // whole machine, unpadded, no redundancy: fwd + bwd
 };
 
 }  // namespace shardsim

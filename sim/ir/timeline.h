@@ -14,7 +14,7 @@ struct Timeline {
   std::vector<Seconds> start;  // [ops]
   std::vector<Seconds> end;    // [ops]
 
-  Seconds makespan() const;    // the latest end, 0 for an empty graph
+  Seconds makespan() const;  // the latest end, 0 for an empty graph
 };
 
 // What is wrong with a timeline of this graph: an op that starts before a dependency ends, ends

@@ -11,7 +11,9 @@ bool gathers(Collective kind) {
          kind == Collective::all_reduce;
 }
 
-double rounds(Collective kind) { return kind == Collective::all_reduce ? 2.0 : 1.0; }
+double rounds(Collective kind) {
+  return kind == Collective::all_reduce ? 2.0 : 1.0;
+}
 
 std::string only_gathers(const CollectiveAsk& ask) {
   if (gathers(ask.kind)) return "";
@@ -19,7 +21,9 @@ std::string only_gathers(const CollectiveAsk& ask) {
                      to_text(ask.kind));
 }
 
-bool star(const GroupNet& net) { return net.axes[0].wiring == Wiring::star; }
+bool star(const GroupNet& net) {
+  return net.axes[0].wiring == Wiring::star;
+}
 
 PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
                 std::vector<double> piece_share) {

@@ -39,20 +39,21 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
 namespace {
 
 constexpr std::array<AlgorithmRow, 7> kAlgorithms = {{
-    {"ring", "both directions; every shard is halved and both halves go all the way round", two_way_ring,
-     plan_ring, form_ring, sends_of_ring},
+    {"ring", "both directions; every shard is halved and both halves go all the way round",
+     two_way_ring, plan_ring, form_ring, sends_of_ring},
     {"ring-whole", "both directions; whole shards meet half way round", two_way_ring, plan_whole,
      form_whole, sends_once},
-    {"all-axes", "all axes of a torus at once; pieces in rotated orders, weighted so that every port is busy",
+    {"all-axes",
+     "all axes of a torus at once; pieces in rotated orders, weighted so that every port is busy",
      balanced, plan_all_axes, form_all_axes, sends_all_axes},
-    {"axis-by-axis", "one axis of a torus after the other", several_axes, plan_by_axis, form_by_axis,
-     sends_by_axis},
-    {"direct", "straight to every destination: all-to-all anywhere, the others on a switch", direct_suits,
-     plan_direct, form_direct, sends_once},
+    {"axis-by-axis", "one axis of a torus after the other", several_axes, plan_by_axis,
+     form_by_axis, sends_by_axis},
+    {"direct", "straight to every destination: all-to-all anywhere, the others on a switch",
+     direct_suits, plan_direct, form_direct, sends_once},
     {"ring-oneway", "one direction round a ring (or a switch), whole shards", one_axis, plan_oneway,
      form_oneway, sends_once},
-    {"shift", "every rank to the rank a fixed distance further", shift_suits, plan_shift, form_shift,
-     sends_shift},
+    {"shift", "every rank to the rank a fixed distance further", shift_suits, plan_shift,
+     form_shift, sends_shift},
 }};
 
 constexpr std::array<Collective, 5> kKinds = {Collective::all_gather, Collective::reduce_scatter,
@@ -61,8 +62,12 @@ constexpr std::array<Collective, 5> kKinds = {Collective::all_gather, Collective
 
 }  // namespace
 
-std::span<const AlgorithmRow> algorithms() { return kAlgorithms; }
-std::span<const Collective> collective_kinds() { return kKinds; }
+std::span<const AlgorithmRow> algorithms() {
+  return kAlgorithms;
+}
+std::span<const Collective> collective_kinds() {
+  return kKinds;
+}
 
 const AlgorithmRow* find_algorithm(std::string_view name) {
   for (const AlgorithmRow& row : kAlgorithms) {
@@ -139,8 +144,10 @@ ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
   const std::string over = k > 1 ? fmt::format("({:g}*W)", k) : "W";
   switch (ask.kind) {
     case Collective::all_gather:
-    case Collective::reduce_scatter: return {ask.bytes / w, "V/" + over, false};
-    case Collective::all_reduce: return {2.0 * (ask.bytes / w), "2V/" + over, false};
+    case Collective::reduce_scatter:
+      return {ask.bytes / w, "V/" + over, false};
+    case Collective::all_reduce:
+      return {2.0 * (ask.bytes / w), "2V/" + over, false};
     case Collective::all_to_all: {
       const BytesPerSec one = first.w1 * first.ports;
       if (k == 1) return {ask.bytes / 4.0 / one, "V/(4W)", false};

@@ -1,11 +1,11 @@
-// The table of collective algorithms: for each, the plan, the closed form that the replay is checked
-// against, and why it does not suit a group.
+// The table of collective algorithms: for each, the plan, the closed form that the replay is
+// checked against, and why it does not suit a group.
 //
 // W1 is the bandwidth of one directed link; V the bytes of the collective: the gathered array
-// (all-gather), the unreduced array of one device (reduce-scatter, all-reduce), the whole array over
-// the group (all-to-all, collective-permute). Bandwidth terms: JAX Scaling Book ch. 3 and 12 in their
-// exact finite-N form; latency terms: Hockney's alpha-beta model, a step costs alpha + bytes/W1
-// (Thakur, Rabenseifner, Gropp 2005; Chan et al. 2007).
+// (all-gather), the unreduced array of one device (reduce-scatter, all-reduce), the whole array
+// over the group (all-to-all, collective-permute). Bandwidth terms: JAX Scaling Book ch. 3 and 12
+// in their exact finite-N form; latency terms: Hockney's alpha-beta model, a step costs alpha +
+// bytes/W1 (Thakur, Rabenseifner, Gropp 2005; Chan et al. 2007).
 #pragma once
 
 #include <span>
@@ -44,8 +44,8 @@ struct CollectiveAsk {
 
 struct ClosedForm {
   Seconds time;
-  std::string formula;   // in N, V, W1 and a (latency), as evaluated
-  bool exact = true;     // false: the latency term is an estimate
+  std::string formula;  // in N, V, W1 and a (latency), as evaluated
+  bool exact = true;    // false: the latency term is an estimate
 };
 
 struct AlgorithmRow {
@@ -64,8 +64,8 @@ std::span<const AlgorithmRow> algorithms();
 const AlgorithmRow* find_algorithm(std::string_view name);  // nullptr when unknown
 std::vector<std::string> algorithm_names();
 
-// The suitable row with the smallest closed form, ties to the first; and the runner-up (nullptr when
-// there is none). REQUIRES: more than one rank.
+// The suitable row with the smallest closed form, ties to the first; and the runner-up (nullptr
+// when there is none). REQUIRES: more than one rank.
 struct Choice {
   const AlgorithmRow* best = nullptr;
   const AlgorithmRow* runner_up = nullptr;

@@ -13,10 +13,12 @@ constexpr int kMostDevices = 1 << 20;
 
 constexpr std::array<TopologyRow, 4> kTopologies = {{
     {"ring", "a ring with links in both directions", "ring:8", 1, 1, Wiring::ring},
-    {"ring-oneway", "a ring with links in one direction", "ring-oneway:8", 1, 1, Wiring::ring_oneway},
-    {"torus", "rings along every axis; an axis of 2 is one cable", "torus:4x4x4", 1, 8, Wiring::ring},
-    {"switch", "one full-bisection switch (also: nvlink); bandwidth is egress per device", "switch:8", 1, 8,
-     Wiring::star},
+    {"ring-oneway", "a ring with links in one direction", "ring-oneway:8", 1, 1,
+     Wiring::ring_oneway},
+    {"torus", "rings along every axis; an axis of 2 is one cable", "torus:4x4x4", 1, 8,
+     Wiring::ring},
+    {"switch", "one full-bisection switch (also: nvlink); bandwidth is egress per device",
+     "switch:8", 1, 8, Wiring::star},
 }};
 
 const TopologyRow* find_topology(std::string_view kind) {
@@ -44,7 +46,9 @@ void add_ports(Cluster& cluster, const LinkFigures& link) {
 
 }  // namespace
 
-std::span<const TopologyRow> topologies() { return kTopologies; }
+std::span<const TopologyRow> topologies() {
+  return kTopologies;
+}
 
 Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
                      std::vector<Problem>& problems) {
@@ -60,23 +64,26 @@ Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
   const std::size_t before = problems.size();
   const auto axes = static_cast<int>(spec.axes.size());
   if (axes < row->lowest_axes || axes > row->highest_axes) {
-    problems.push_back({spec.pos,
-                        fmt::format("expected {} for a {}, found {} axes",
-                                    row->highest_axes == 1 ? "one axis" : "1 to 8 axes", row->name, axes),
-                        fmt::format("for example {}", row->example)});
+    problems.push_back(
+        {spec.pos,
+         fmt::format("expected {} for a {}, found {} axes",
+                     row->highest_axes == 1 ? "one axis" : "1 to 8 axes", row->name, axes),
+         fmt::format("for example {}", row->example)});
   }
   double devices = 1;
   for (const AxisSpec& axis : spec.axes) {
     devices *= axis.size;
     if (axis.size < 2) {
-      problems.push_back({axis.pos,
-                          fmt::format("expected 2 or more devices along axis {}, found {}", axis.name,
-                                      axis.size),
-                          "leave the axis out"});
+      problems.push_back(
+          {axis.pos,
+           fmt::format("expected 2 or more devices along axis {}, found {}", axis.name, axis.size),
+           "leave the axis out"});
     }
   }
   if (devices > kMostDevices) {
-    problems.push_back({spec.pos, fmt::format("expected at most {} devices, found {:.0f}", kMostDevices, devices), ""});
+    problems.push_back(
+        {spec.pos, fmt::format("expected at most {} devices, found {:.0f}", kMostDevices, devices),
+         ""});
   }
   if (problems.size() != before) return {};
   Cluster cluster;
@@ -118,9 +125,10 @@ Mesh place_named(const MeshSpec& spec, const Cluster& cluster, std::vector<Probl
     for (const Chosen<std::string>& hardware : axis.axes) {
       const auto at = std::find(names.begin(), names.end(), hardware.value);
       if (at == names.end()) {
-        problems.push_back({hardware.pos,
-                            fmt::format("expected an axis of {}, found \"{}\"", cluster.text, hardware.value),
-                            suggestion(hardware.value, names)});
+        problems.push_back(
+            {hardware.pos,
+             fmt::format("expected an axis of {}, found \"{}\"", cluster.text, hardware.value),
+             suggestion(hardware.value, names)});
         continue;
       }
       const auto i = static_cast<std::size_t>(at - names.begin());
@@ -147,10 +155,12 @@ Mesh place_named(const MeshSpec& spec, const Cluster& cluster, std::vector<Probl
     }
   }
   if (problems.empty() && !left.empty()) {
-    problems.push_back({spec.pos,
-                        fmt::format("expected the mesh to span all {} devices of {}, found {}: axis {} is left out",
-                                    cluster.devices(), cluster.text, covered, fmt::join(left, ", ")),
-                        "give every hardware axis to a mesh axis; one without sharding repeats the work"});
+    problems.push_back(
+        {spec.pos,
+         fmt::format(
+             "expected the mesh to span all {} devices of {}, found {}: axis {} is left out",
+             cluster.devices(), cluster.text, covered, fmt::join(left, ", ")),
+         "give every hardware axis to a mesh axis; one without sharding repeats the work"});
   }
   return mesh;
 }
@@ -166,11 +176,12 @@ void take_axes(const std::vector<const MeshAxisSpec*>& in_order, const Cluster& 
       placed.size *= cluster.axes[next++].size;
     }
     if (placed.size != axis->size) {
-      problems.push_back({axis->pos,
-                          fmt::format("expected {} of size {} to span whole axes of {}, found {} when axes are "
-                                      "taken in order",
-                                      axis->name, axis->size, cluster.text, placed.size),
-                          "part of a ring is a line; choose sizes that are products of neighbouring axes"});
+      problems.push_back(
+          {axis->pos,
+           fmt::format("expected {} of size {} to span whole axes of {}, found {} when axes are "
+                       "taken in order",
+                       axis->name, axis->size, cluster.text, placed.size),
+           "part of a ring is a line; choose sizes that are products of neighbouring axes"});
     }
     mesh.axes.push_back(std::move(placed));
   }
@@ -180,15 +191,18 @@ Mesh place_sizes(const MeshSpec& spec, Cluster& cluster, std::vector<Problem>& p
   long long product = 1;
   for (const MeshAxisSpec& axis : spec.axes) product = std::min(product * axis.size, 1LL << 40);
   if (product != cluster.devices()) {
-    problems.push_back({spec.pos,
-                        fmt::format("expected mesh sizes that multiply to the {} devices of {}, found {}",
-                                    cluster.devices(), cluster.text, sizes_text(spec)),
-                        ""});
+    problems.push_back(
+        {spec.pos,
+         fmt::format("expected mesh sizes that multiply to the {} devices of {}, found {}",
+                     cluster.devices(), cluster.text, sizes_text(spec)),
+         ""});
     return {};
   }
   if (spec.axes.size() > 1 && !spec.order.given) {
-    problems.push_back({spec.pos, "expected `order: row-major` or `order: innermost-first` beside mesh sizes, found none",
-                        "row-major: the first mesh axis is major, as in a JAX mesh"});
+    problems.push_back(
+        {spec.pos,
+         "expected `order: row-major` or `order: innermost-first` beside mesh sizes, found none",
+         "row-major: the first mesh axis is major, as in a JAX mesh"});
     return {};
   }
   const bool reversed = spec.order.value == "innermost-first";
@@ -217,12 +231,14 @@ Mesh place_mesh(const MeshSpec& spec, Cluster& cluster, std::vector<Problem>& pr
   const bool named = std::any_of(spec.axes.begin(), spec.axes.end(),
                                  [](const MeshAxisSpec& a) { return a.size == 0; });
   if (sized && named) {
-    problems.push_back({spec.pos, "expected either hardware axes or sizes for all mesh axes, found both", ""});
+    problems.push_back(
+        {spec.pos, "expected either hardware axes or sizes for all mesh axes, found both", ""});
     return {};
   }
   std::vector<Problem> mine;
   if (named && spec.order.given) {
-    mine.push_back({spec.order.pos, "expected no `order` when mesh axes name hardware axes, found one", ""});
+    mine.push_back(
+        {spec.order.pos, "expected no `order` when mesh axes name hardware axes, found one", ""});
   }
   Mesh mesh = sized ? place_sizes(spec, cluster, mine) : place_named(spec, cluster, mine);
   problems.insert(problems.end(), mine.begin(), mine.end());

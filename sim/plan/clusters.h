@@ -30,13 +30,14 @@ struct LinkFigures {
 
 // Appends problems (unknown kind, wrong number of axes, an axis of size 1, too many devices) and
 // returns an empty cluster when there was any.
-Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link, std::vector<Problem>& problems);
+Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
+                     std::vector<Problem>& problems);
 
 // The mesh on the cluster. Axes that name hardware axes span them; sizes alone are laid out in the
-// order that the user must then state (row-major: the first mesh axis is major). A switch has no axes
-// of its own, so its devices are renumbered on the mesh's axes (cluster.axes is replaced). Appends
-// problems: an unknown or doubly used hardware axis, devices left over, sizes that do not multiply to
-// the number of devices or do not fall on axis boundaries, sizes without an order.
+// order that the user must then state (row-major: the first mesh axis is major). A switch has no
+// axes of its own, so its devices are renumbered on the mesh's axes (cluster.axes is replaced).
+// Appends problems: an unknown or doubly used hardware axis, devices left over, sizes that do not
+// multiply to the number of devices or do not fall on axis boundaries, sizes without an order.
 Mesh place_mesh(const MeshSpec& spec, Cluster& cluster, std::vector<Problem>& problems);
 
 // Every hardware axis its own mesh axis, for `collective`.

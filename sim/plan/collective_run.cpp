@@ -11,8 +11,9 @@ constexpr double kBytesPerOp = 120;  // op, dependencies, start and end
 
 }  // namespace
 
-AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& ask, const GroupNet& net,
-                               const SourcePos& pos, std::vector<Problem>& problems) {
+AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& ask,
+                               const GroupNet& net, const SourcePos& pos,
+                               std::vector<Problem>& problems) {
   if (wanted != "auto") {
     const AlgorithmRow* row = find_algorithm(wanted);
     if (row == nullptr) {
@@ -26,9 +27,9 @@ AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& a
     const std::string why_not = row->why_not(ask, net);
     if (!why_not.empty()) {
       const Choice choice = choose_algorithm(ask, net);
-      problems.push_back({pos,
-                          fmt::format("{} cannot do this {}: {}", wanted, to_text(ask.kind), why_not),
-                          choice.best == nullptr ? "" : fmt::format("{} can", choice.best->name)});
+      problems.push_back(
+          {pos, fmt::format("{} cannot do this {}: {}", wanted, to_text(ask.kind), why_not),
+           choice.best == nullptr ? "" : fmt::format("{} can", choice.best->name)});
       return {};
     }
     return {row, fmt::format("{}, as asked for", wanted)};
@@ -36,12 +37,14 @@ AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& a
   if (net.axes.empty()) return {nullptr, "one device: nothing is sent"};
   const Choice choice = choose_algorithm(ask, net);
   if (choice.best == nullptr) {
-    problems.push_back({pos, fmt::format("no algorithm can do {} on this group", to_text(ask.kind)), ""});
+    problems.push_back(
+        {pos, fmt::format("no algorithm can do {} on this group", to_text(ask.kind)), ""});
     return {};
   }
   const Seconds best = choice.best->closed_form(ask, net).time;
   if (choice.runner_up == nullptr) {
-    return {choice.best, fmt::format("{} ({}): the only one that suits", choice.best->name, to_text(best))};
+    return {choice.best,
+            fmt::format("{} ({}): the only one that suits", choice.best->name, to_text(best))};
   }
   const Seconds other = choice.runner_up->closed_form(ask, net).time;
   return {choice.best, fmt::format("{} ({}): smallest closed form, then {} ({})", choice.best->name,
@@ -75,11 +78,13 @@ CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& clus
 
 void refuse_too_many_ops(double ops, bool full, const SourcePos& pos) {
   if (ops <= kMostOps) return;
-  throw ConfigError({{pos,
-                      fmt::format("expected at most {:.0f} million operations, found about {:.3g} million "
-                                  "(about {:.3g} GiB)",
-                                  kMostOps / 1e6, ops / 1e6, ops * kBytesPerOp / 1073741824.0),
-                      full ? "leave out --full: folding by symmetry gives the same times" : "use --grain fluid"}});
+  throw ConfigError(
+      {{pos,
+        fmt::format("expected at most {:.0f} million operations, found about {:.3g} million "
+                    "(about {:.3g} GiB)",
+                    kMostOps / 1e6, ops / 1e6, ops * kBytesPerOp / 1073741824.0),
+        full ? "leave out --full: folding by symmetry gives the same times"
+             : "use --grain fluid"}});
 }
 
 Lowered lower_collectives(const CollectiveRequest& request) {
@@ -97,12 +102,13 @@ Lowered lower_collectives(const CollectiveRequest& request) {
   const OpId start = builder.join({}, 0, start_origin);
   for (const CollectiveCall& call : request.calls) {
     std::vector<std::string> names;
-    for (const int a : call.axes) names.push_back(plan.cluster.axes[static_cast<std::size_t>(a)].name);
+    for (const int a : call.axes)
+      names.push_back(plan.cluster.axes[static_cast<std::size_t>(a)].name);
     CollectiveInstance instance = describe_call(call, plan.cluster, names);
-    const std::uint32_t origin =
-        builder.origin({.name = fmt::format("{} over {}", to_text(call.ask.kind), fmt::join(names, ", ")),
-                        .stream = fmt::format("{}{}", fmt::join(names, ","), plan.collectives.size()),
-                        .collective = static_cast<int>(plan.collectives.size())});
+    const std::uint32_t origin = builder.origin(
+        {.name = fmt::format("{} over {}", to_text(call.ask.kind), fmt::join(names, ", ")),
+         .stream = fmt::format("{}{}", fmt::join(names, ","), plan.collectives.size()),
+         .collective = static_cast<int>(plan.collectives.size())});
     std::vector<OpId> latest(static_cast<std::size_t>(plan.fold.classes()), start);
     CollectiveLowering::Bracket bracket = lowering.lower(call, origin, latest);
     instance.begin = std::move(bracket.begin);

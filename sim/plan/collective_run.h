@@ -1,5 +1,5 @@
-// From "these collectives on this cluster" to ops: what the `collective` command runs, and how every
-// collective of a run is described.
+// From "these collectives on this cluster" to ops: what the `collective` command runs, and how
+// every collective of a run is described.
 #pragma once
 
 #include <string>
@@ -12,14 +12,16 @@
 
 namespace shardsim {
 
-// Names the algorithm that a call gets: `wanted`, or with "auto" the cheapest closed form. Says which,
-// why, and the runner-up in `reason`. Appends a problem at `pos` when `wanted` is unknown or unsuited.
+// Names the algorithm that a call gets: `wanted`, or with "auto" the cheapest closed form. Says
+// which, why, and the runner-up in `reason`. Appends a problem at `pos` when `wanted` is unknown or
+// unsuited.
 struct AlgorithmChoice {
   const AlgorithmRow* row = nullptr;  // nullptr: one rank, nothing to send, or a problem
   std::string reason;
 };
-AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& ask, const GroupNet& net,
-                               const SourcePos& pos, std::vector<Problem>& problems);
+AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& ask,
+                               const GroupNet& net, const SourcePos& pos,
+                               std::vector<Problem>& problems);
 
 // The instance of a call for reports; the bracket is filled in by lowering.
 CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& cluster,

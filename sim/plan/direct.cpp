@@ -123,10 +123,14 @@ std::vector<Class> rounds(std::vector<Class> all, std::size_t axes) {
 
 int hops(Wiring wiring, int size, int displacement) {
   switch (wiring) {
-    case Wiring::ring: return std::min(displacement, size - displacement);
-    case Wiring::ring_oneway: return displacement;
-    case Wiring::pair: return displacement;
-    case Wiring::star: return displacement == 0 ? 0 : 1;
+    case Wiring::ring:
+      return std::min(displacement, size - displacement);
+    case Wiring::ring_oneway:
+      return displacement;
+    case Wiring::pair:
+      return displacement;
+    case Wiring::star:
+      return displacement == 0 ? 0 : 1;
   }
   return 0;
 }

@@ -15,11 +15,12 @@ namespace shardsim {
 // Every rank sends its shard to every other at once.
 CollectivePlan direct_gather(const PlanFrame& frame);
 
-// Every rank sends 1/N^2 of V to every other, in rounds with a barrier between them. All messages are
-// posted at the start (latency runs from there); the rounds only keep the sharing of links simple.
-// A round holds displacements that differ by sign and by exchanging alike axes, so that it loads the
-// busiest axes evenly; rounds in which another axis would be busiest are merged with ones that have
-// slack. The sum of the rounds is the bound: the load of the busiest link. wiring[i] is of group axis i.
+// Every rank sends 1/N^2 of V to every other, in rounds with a barrier between them. All messages
+// are posted at the start (latency runs from there); the rounds only keep the sharing of links
+// simple. A round holds displacements that differ by sign and by exchanging alike axes, so that it
+// loads the busiest axes evenly; rounds in which another axis would be busiest are merged with ones
+// that have slack. The sum of the rounds is the bound: the load of the busiest link. wiring[i] is
+// of group axis i.
 CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring> wiring);
 
 // Every rank sends its 1/N of V to the rank `by` further along the last axis.

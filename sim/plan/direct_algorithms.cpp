@@ -13,17 +13,20 @@ std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net) {
   if (ask.kind == Collective::all_to_all) return "";
   const std::string why = only_gathers(ask);
   if (!why.empty()) return why;
-  if (!star(net)) return "without a switch, whole shards to everyone would pass the same links again and again";
+  if (!star(net))
+    return "without a switch, whole shards to everyone would pass the same links again and again";
   return "";
 }
 
-CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net,
+                           const std::vector<int>& fold) {
   if (ask.kind == Collective::all_to_all) {
     std::vector<Wiring> wiring;
     for (const GroupAxis& axis : net.axes) wiring.push_back(axis.wiring);
     return direct_all_to_all(frame("direct", net, fold, {1.0}), wiring);
   }
-  return from_gather(ask.kind, [&](int) { return direct_gather(frame("direct", net, fold, {1.0})); });
+  return from_gather(ask.kind,
+                     [&](int) { return direct_gather(frame("direct", net, fold, {1.0})); });
 }
 
 namespace {
@@ -32,10 +35,14 @@ namespace {
 double hop_load(const GroupAxis& axis) {
   const double a = axis.size;
   switch (axis.wiring) {
-    case Wiring::ring: return (axis.size % 2 == 0 ? a * a : a * a - 1) / 8;
-    case Wiring::ring_oneway: return a * (a - 1) / 2;
-    case Wiring::pair: return 1;
-    case Wiring::star: return 0;
+    case Wiring::ring:
+      return (axis.size % 2 == 0 ? a * a : a * a - 1) / 8;
+    case Wiring::ring_oneway:
+      return a * (a - 1) / 2;
+    case Wiring::pair:
+      return 1;
+    case Wiring::star:
+      return 0;
   }
   return 0;
 }
@@ -67,8 +74,8 @@ ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
     const GroupAxis& axis = net.axes[0];
     const bool oneway = axis.wiring == Wiring::ring_oneway;
     const char* formula = axis.wiring == Wiring::pair ? "V/(4*W1), latency a first"
-                          : oneway                    ? "(N-1)/(2*N) * V/W1, latency hidden by rounds"
-                          : axis.size % 2 == 0        ? "V/(8*W1) = V/(4*W), latency hidden by rounds"
+                          : oneway             ? "(N-1)/(2*N) * V/W1, latency hidden by rounds"
+                          : axis.size % 2 == 0 ? "V/(8*W1) = V/(4*W), latency hidden by rounds"
                                                : "(N^2-1)/(8*N^2) * V/W1, latency hidden by rounds";
     return {rounds_on_one_axis(axis, chunk), formula};
   }
@@ -99,7 +106,8 @@ std::string shift_suits(const CollectiveAsk& ask, const GroupNet&) {
   return fmt::format("it is for collective-permute, not {}", to_text(ask.kind));
 }
 
-CollectivePlan plan_shift(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+CollectivePlan plan_shift(const CollectiveAsk& ask, const GroupNet& net,
+                          const std::vector<int>& fold) {
   return shift(frame("shift", net, fold, {1.0}), ask.shift);
 }
 

@@ -1,4 +1,5 @@
-// Rows of the algorithm table that send straight to the destination (see algorithms.h for the columns).
+// Rows of the algorithm table that send straight to the destination (see algorithms.h for the
+// columns).
 #pragma once
 
 #include <string>
@@ -10,12 +11,14 @@ namespace shardsim {
 
 // All-to-all anywhere; the gathering kinds on a switch.
 std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
-CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold);
+CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net,
+                           const std::vector<int>& fold);
 ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net);
 
 // Every rank to the rank a fixed distance further.
 std::string shift_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
-CollectivePlan plan_shift(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold);
+CollectivePlan plan_shift(const CollectiveAsk& ask, const GroupNet& net,
+                          const std::vector<int>& fold);
 ClosedForm form_shift(const CollectiveAsk& ask, const GroupNet& net);
 double sends_shift(const CollectiveAsk& ask, const GroupNet& net);
 

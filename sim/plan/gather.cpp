@@ -29,7 +29,8 @@ CollectivePlan empty_plan(const PlanFrame& frame) {
 std::vector<std::uint32_t> without_none(std::initializer_list<std::uint32_t> waits) {
   std::vector<std::uint32_t> result;
   for (const std::uint32_t w : waits) {
-    if (w != kNone && std::find(result.begin(), result.end(), w) == result.end()) result.push_back(w);
+    if (w != kNone && std::find(result.begin(), result.end(), w) == result.end())
+      result.push_back(w);
   }
   return result;
 }
@@ -105,7 +106,7 @@ struct Item {
   std::size_t pipeline = 0;
   std::size_t stage = 0;
   int step = 1;
-  std::vector<int> offsets;       // per group axis, of the origin, behind the sender
+  std::vector<int> offsets;          // per group axis, of the origin, behind the sender
   std::uint32_t brought_by = kNone;  // the item that brings the chunk to the sender; kNone: its own
 };
 
@@ -155,8 +156,8 @@ std::vector<std::uint32_t> greedy_order(const std::vector<Item>& items,
     for (const int axis : pipelines[items[i].pipeline].order) {
       distance += items[i].offsets[static_cast<std::size_t>(axis)];
     }
-    ready[static_cast<std::size_t>(port_of_item[i])].emplace(items[i].stage, items[i].step, distance,
-                                                             i);
+    ready[static_cast<std::size_t>(port_of_item[i])].emplace(items[i].stage, items[i].step,
+                                                             distance, i);
   };
   for (std::uint32_t i = 0; i < items.size(); ++i) {
     if (items[i].brought_by == kNone) {
@@ -227,8 +228,9 @@ CollectivePlan gather_as_it_arrives(const PlanFrame& frame, std::span<const Pipe
       send.to = shifted(plan.sizes, rank, axis, pipeline.direction);
       send.chunks = {.origin = rank, .piece = pipeline.piece};
       for (const int a : pipeline.order) {
-        send.chunks.origin = shifted(plan.sizes, send.chunks.origin, a,
-                                     -pipeline.direction * item.offsets[static_cast<std::size_t>(a)]);
+        send.chunks.origin =
+            shifted(plan.sizes, send.chunks.origin, a,
+                    -pipeline.direction * item.offsets[static_cast<std::size_t>(a)]);
       }
       send.share = plan.share_of(send.chunks);
       send.axis = axis;
@@ -239,12 +241,14 @@ CollectivePlan gather_as_it_arrives(const PlanFrame& frame, std::span<const Pipe
         const Item& source = items[item.brought_by];
         const int back = pipeline.order[source.stage];
         const int from = shifted(plan.sizes, rank, back, -pipeline.direction);
-        data = first[item.brought_by] + static_cast<std::uint32_t>(
-                   slot[static_cast<std::size_t>(plan.representative(from))]);
+        data =
+            first[item.brought_by] +
+            static_cast<std::uint32_t>(slot[static_cast<std::size_t>(plan.representative(from))]);
       }
       const std::uint32_t own =
-          before == kNone ? kNone
-                          : first[before] + static_cast<std::uint32_t>(slot[static_cast<std::size_t>(rank)]);
+          before == kNone
+              ? kNone
+              : first[before] + static_cast<std::uint32_t>(slot[static_cast<std::size_t>(rank)]);
       plan.add(send, without_none({data, own}));
     }
     before = i;

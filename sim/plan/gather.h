@@ -1,6 +1,6 @@
-// All-gather plans as pipelines of ring steps. Every ring and torus algorithm is a set of pipelines:
-// a piece of every shard travels along the group's axes in some order, in one direction of each.
-// Reduce-scatter is the mirror image, all-reduce the sequence (ir/collective_plan.h).
+// All-gather plans as pipelines of ring steps. Every ring and torus algorithm is a set of
+// pipelines: a piece of every shard travels along the group's axes in some order, in one direction
+// of each. Reduce-scatter is the mirror image, all-reduce the sequence (ir/collective_plan.h).
 //
 //   ring, both directions, halved shards     piece 0: {x} +, piece 1: {x} -
 //   ring, whole shards                       piece 0: {x} + for N/2 steps, and - for the rest
@@ -31,9 +31,9 @@ struct PlanFrame {
   std::vector<double> piece_share;
 };
 
-// All pipelines step together: in stage s, step t, every rank passes on along order[s] the bundle it
-// received last: everything gathered so far. Optimal when the pipelines of one stage use different
-// ports for equally long (Scaling Book ch. 3: one axis, or equal axes in rotated orders).
+// All pipelines step together: in stage s, step t, every rank passes on along order[s] the bundle
+// it received last: everything gathered so far. Optimal when the pipelines of one stage use
+// different ports for equally long (Scaling Book ch. 3: one axis, or equal axes in rotated orders).
 CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines);
 
 // Every chunk goes on along its next axis as it arrives. Each port sends one chunk at a time in a
@@ -47,8 +47,8 @@ CollectivePlan gather_as_it_arrives(const PlanFrame& frame, std::span<const Pipe
 
 // Shares of the rotated orders (order j = j, j+1, …, j-1) that load every axis in proportion to its
 // rate: the k x k linear system  sum_j share_j * load(axis, order j) = rate(axis) * T,
-// load = (size - 1) * sizes of the axes before it in the order. Sum is 1. Empty when a share would be
-// negative (an axis too short to help).
+// load = (size - 1) * sizes of the axes before it in the order. Sum is 1. Empty when a share would
+// be negative (an axis too short to help).
 std::vector<double> balanced_shares(std::span<const int> sizes, std::span<const double> rates);
 
 }  // namespace shardsim

@@ -4,7 +4,8 @@
 
 namespace shardsim {
 
-GraphBuilder::GraphBuilder(const Cluster& cluster, const Fold& fold) : cluster_(cluster), fold_(fold) {
+GraphBuilder::GraphBuilder(const Cluster& cluster, const Fold& fold)
+    : cluster_(cluster), fold_(fold) {
   const std::vector<DeviceId> devices = fold.representatives(cluster);
   graph_.device_classes = static_cast<std::uint32_t>(devices.size());
   graph_.links.reserve(devices.size() * cluster.ports.size());
@@ -19,7 +20,8 @@ GraphBuilder::GraphBuilder(const Cluster& cluster, const Fold& fold) : cluster_(
 
 std::uint32_t GraphBuilder::link_index(LinkId link) const {
   const auto ports = static_cast<std::uint32_t>(cluster_.ports.size());
-  return fold_.class_of(cluster_, cluster_.owner(link)) * ports + static_cast<std::uint32_t>(link) % ports;
+  return fold_.class_of(cluster_, cluster_.owner(link)) * ports +
+         static_cast<std::uint32_t>(link) % ports;
 }
 
 std::size_t GraphBuilder::RouteHash::operator()(const std::vector<std::uint32_t>& links) const {

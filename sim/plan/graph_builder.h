@@ -14,7 +14,8 @@ namespace shardsim {
 
 class GraphBuilder {
  public:
-  // Names one NetLink for every link orbit of the cluster under the fold: index class * ports + port.
+  // Names one NetLink for every link orbit of the cluster under the fold: index class * ports +
+  // port.
   GraphBuilder(const Cluster& cluster, const Fold& fold);
 
   std::uint32_t link_index(LinkId link) const;  // of the link's orbit

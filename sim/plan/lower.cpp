@@ -37,9 +37,11 @@ class StepLowering {
       const ShardedStatement& step = run_.sharded.steps[s];
       if (step.pass != which) continue;
       std::size_t choice = first_choice_[s];
-      for (const ShardedCollective& c : step.before) communicate(c, run_.choices[choice++], which, place);
+      for (const ShardedCollective& c : step.before)
+        communicate(c, run_.choices[choice++], which, place);
       compute(step, place);
-      for (const ShardedCollective& c : step.after) communicate(c, run_.choices[choice++], which, place);
+      for (const ShardedCollective& c : step.after)
+        communicate(c, run_.choices[choice++], which, place);
     }
   }
 
@@ -76,13 +78,13 @@ class StepLowering {
     instance.pass = pass;
     instance.layer = place.layer;
     const std::string axes = fmt::format("{}", fmt::join(collective.axes, ","));
-    const std::uint32_t origin =
-        builder_.origin({.name = fmt::format("{} {} over {}", to_text(collective.kind), collective.tensor, axes),
-                         .stream = axes,
-                         .layer = place.layer,
-                         .microbatch = place.microbatch,
-                         .pass = pass,
-                         .collective = static_cast<int>(plan_.collectives.size())});
+    const std::uint32_t origin = builder_.origin(
+        {.name = fmt::format("{} {} over {}", to_text(collective.kind), collective.tensor, axes),
+         .stream = axes,
+         .layer = place.layer,
+         .microbatch = place.microbatch,
+         .pass = pass,
+         .collective = static_cast<int>(plan_.collectives.size())});
     CollectiveLowering::Bracket bracket = collectives_.lower(call, origin, latest_);
     instance.begin = std::move(bracket.begin);
     instance.end = std::move(bracket.end);
@@ -93,8 +95,8 @@ class StepLowering {
   Plan& plan_;
   GraphBuilder builder_;
   CollectiveLowering collectives_;
-  std::vector<OpId> latest_;                // [device classes]
-  std::vector<std::size_t> first_choice_;   // [steps] into Prepared::choices
+  std::vector<OpId> latest_;               // [device classes]
+  std::vector<std::size_t> first_choice_;  // [steps] into Prepared::choices
 };
 
 double ops_of(const Prepared& run, const Fold& fold) {
@@ -114,32 +116,40 @@ double ops_of(const Prepared& run, const Fold& fold) {
 }
 
 void say_facts(const RunSpec& spec, const Prepared& run, Plan& plan) {
-  plan.facts.emplace_back("cluster", fmt::format("{} x {}, {}, W1 = {} each way per link", run.cluster.devices(),
-                                                 spec.chip_spec.name, run.cluster.text,
-                                                 to_text(run.link.bandwidth * run.link.efficiency)));
+  plan.facts.emplace_back(
+      "cluster", fmt::format("{} x {}, {}, W1 = {} each way per link", run.cluster.devices(),
+                             spec.chip_spec.name, run.cluster.text,
+                             to_text(run.link.bandwidth * run.link.efficiency)));
   std::vector<std::string> mesh;
   for (const MeshAxis& axis : run.mesh.axes) {
     std::vector<std::string> spans;
-    for (const int a : axis.axes) spans.push_back(run.cluster.axes[static_cast<std::size_t>(a)].name);
+    for (const int a : axis.axes)
+      spans.push_back(run.cluster.axes[static_cast<std::size_t>(a)].name);
     mesh.push_back(fmt::format("{} = {} ({})", axis.name, axis.size, fmt::join(spans, ", ")));
   }
   plan.facts.emplace_back("mesh", fmt::format("{}", fmt::join(mesh, "; ")));
-  plan.facts.emplace_back("model", fmt::format("{}, {} of {} layers, {:.4g} parameters a layer", spec.model_spec.name,
-                                               run.layers, spec.model_spec.layers, run.layer.parameters()));
   plan.facts.emplace_back(
-      "batch", fmt::format("{} sequence{} of {} tokens in {} micro-batch{}, {}", spec.batch.global.value,
-                           spec.batch.global.value == 1 ? "" : "s", spec.batch.length.value, run.batch.microbatches,
-                           run.batch.microbatches == 1 ? "" : "es",
-                           run.batch.data_parallel == 1 ? "not cut"
-                                                        : fmt::format("cut over {} devices", run.batch.data_parallel)));
+      "model", fmt::format("{}, {} of {} layers, {:.4g} parameters a layer", spec.model_spec.name,
+                           run.layers, spec.model_spec.layers, run.layer.parameters()));
+  plan.facts.emplace_back(
+      "batch",
+      fmt::format("{} sequence{} of {} tokens in {} micro-batch{}, {}", spec.batch.global.value,
+                  spec.batch.global.value == 1 ? "" : "s", spec.batch.length.value,
+                  run.batch.microbatches, run.batch.microbatches == 1 ? "" : "es",
+                  run.batch.data_parallel == 1
+                      ? "not cut"
+                      : fmt::format("cut over {} devices", run.batch.data_parallel)));
   std::vector<std::string> presets;
   for (const PresetSpec& preset : spec.sharding) {
     std::vector<std::string> axes;
     for (const Chosen<std::string>& axis : preset.axes) axes.push_back(axis.value);
     if (preset.flag.given && !preset.flag.value) continue;
-    presets.push_back(axes.empty() ? preset.preset : fmt::format("{} over {}", preset.preset, fmt::join(axes, ", ")));
+    presets.push_back(axes.empty()
+                          ? preset.preset
+                          : fmt::format("{} over {}", preset.preset, fmt::join(axes, ", ")));
   }
-  plan.facts.emplace_back("sharding", presets.empty() ? "nothing is cut" : fmt::format("{}", fmt::join(presets, ", ")));
+  plan.facts.emplace_back(
+      "sharding", presets.empty() ? "nothing is cut" : fmt::format("{}", fmt::join(presets, ", ")));
 }
 
 }  // namespace
@@ -164,38 +174,51 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
   return result;
 }
 
-std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run, const LowerOptions& options) {
+std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run,
+                                        const LowerOptions& options) {
   std::vector<std::string> said;
   std::vector<int> all_axes;
   for (std::size_t i = 0; i < run.cluster.axes.size(); ++i) all_axes.push_back(static_cast<int>(i));
   said.push_back(bandwidth_convention(group_net(run.cluster, all_axes)) +
-                 (run.link.efficiency == 1.0 ? ", nominal"
-                                             : fmt::format(", {:.3g} of the nominal {}", run.link.efficiency,
-                                                           to_text(run.link.bandwidth))));
+                 (run.link.efficiency == 1.0
+                      ? ", nominal"
+                      : fmt::format(", {:.3g} of the nominal {}", run.link.efficiency,
+                                    to_text(run.link.bandwidth))));
   said.push_back(run.link.latency == Seconds{0}
                      ? "latency 0: none was given"
-                     : fmt::format("latency {} per hop, waited before each message", to_text(run.link.latency)));
-  const std::string dtype = spec.precision.activations.given ? spec.precision.activations.value : "bf16";
-  said.push_back(fmt::format("compute is a roofline: {} in {}, memory {}, launch overhead {} a statement, chip figures {}",
-                             to_text(run.rates.peak), dtype, to_text(run.rates.memory), to_text(run.rates.launch),
-                             spec.variant.given ? "of variant " + spec.variant.value : "nominal"));
+                     : fmt::format("latency {} per hop, waited before each message",
+                                   to_text(run.link.latency)));
+  const std::string dtype =
+      spec.precision.activations.given ? spec.precision.activations.value : "bf16";
+  said.push_back(fmt::format(
+      "compute is a roofline: {} in {}, memory {}, launch overhead {} a statement, chip figures {}",
+      to_text(run.rates.peak), dtype, to_text(run.rates.memory), to_text(run.rates.launch),
+      spec.variant.given ? "of variant " + spec.variant.value : "nominal"));
   said.push_back("nothing overlaps: every collective is exposed");
-  said.push_back("causal attention counts half of its scores; the backward pass is twice the forward; nothing is "
-                 "recomputed");
-  said.push_back(fmt::format("only the {} layer{}: embedding, head, loss and optimizer step are left out", run.layers,
-                             run.layers == 1 ? "" : "s"));
-  said.push_back("MFU counts model FLOPs (3 x forward, unpadded) against the nominal peak of the chip");
+  said.push_back(
+      "causal attention counts half of its scores; the backward pass is twice the forward; nothing "
+      "is "
+      "recomputed");
+  said.push_back(
+      fmt::format("only the {} layer{}: embedding, head, loss and optimizer step are left out",
+                  run.layers, run.layers == 1 ? "" : "s"));
+  said.push_back(
+      "MFU counts model FLOPs (3 x forward, unpadded) against the nominal peak of the chip");
   said.push_back(options.grain == Grain::fluid
-                     ? "fluid grain: a collective is one transfer per port; exact when nothing else touches the port "
+                     ? "fluid grain: a collective is one transfer per port; exact when nothing "
+                       "else touches the port "
                        "or latency is 0"
                      : "flow grain: every message is a flow; links are shared max-min fairly");
   for (const std::string& padding : run.sharded.padding) said.push_back("padding: " + padding);
   for (const AlgorithmSpec& entry : spec.collectives) {
-    said.push_back(fmt::format("{}: algorithm {}, as asked for", entry.kind, entry.algorithm.value));
+    said.push_back(
+        fmt::format("{}: algorithm {}, as asked for", entry.kind, entry.algorithm.value));
   }
-  if (spec.collectives.empty()) said.push_back("collective algorithms: the smallest closed form of those that suit");
-  said.push_back("not known yet, null in summary.json: memory (peak_memory_bytes, fits_memory; so "
-                 "precision.optimizer has no effect) and pipeline bubbles (bubble_fraction)");
+  if (spec.collectives.empty())
+    said.push_back("collective algorithms: the smallest closed form of those that suit");
+  said.push_back(
+      "not known yet, null in summary.json: memory (peak_memory_bytes, fits_memory; so "
+      "precision.optimizer has no effect) and pipeline bubbles (bubble_fraction)");
   return said;
 }
 

@@ -41,8 +41,8 @@ class TemplateMaker {
     return finish();
   }
 
-  // Per class of groups, stage and link orbit one transfer with the summed load, each after the latency
-  // of the stage's longest chain of sends.
+  // Per class of groups, stage and link orbit one transfer with the summed load, each after the
+  // latency of the stage's longest chain of sends.
   CollectiveTemplate fluid() {
     for (const DeviceId base : bases()) {
       CollectiveTemplate::Group group = open_group(base);
@@ -88,7 +88,8 @@ class TemplateMaker {
   DeviceId device_of(DeviceId base, int rank) const {
     std::vector<int> at = cluster_.coordinates(base);
     const std::vector<int> in_group = rank_coordinates(plan_.sizes, rank);
-    for (std::size_t i = 0; i < axes_.size(); ++i) at[static_cast<std::size_t>(axes_[i])] = in_group[i];
+    for (std::size_t i = 0; i < axes_.size(); ++i)
+      at[static_cast<std::size_t>(axes_[i])] = in_group[i];
     return cluster_.device(at);
   }
 
@@ -214,7 +215,8 @@ class TemplateMaker {
       if (send.from != send.to) {
         for (const Route& route : routes_of(send, device_of(base, send.from), base)) {
           done[i] = std::max(done[i], send.posted ? route.latency : start + route.latency);
-          for (const std::uint32_t link : orbit(route)) stage.load[link] += send.share * route.share;
+          for (const std::uint32_t link : orbit(route))
+            stage.load[link] += send.share * route.share;
         }
       }
       stage.latency = std::max(stage.latency, done[i]);
@@ -249,10 +251,12 @@ const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   for (const int a : axes) fold.push_back(builder_.fold().step[static_cast<std::size_t>(a)]);
   const CollectivePlan plan = call.algorithm->plan(call.ask, group_net(cluster, axes), fold);
   TemplateMaker maker(builder_, plan, axes);
-  return templates_.emplace(key, grain_ == Grain::flow ? maker.flow() : maker.fluid()).first->second;
+  return templates_.emplace(key, grain_ == Grain::flow ? maker.flow() : maker.fluid())
+      .first->second;
 }
 
-CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call, std::uint32_t origin,
+CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call,
+                                                      std::uint32_t origin,
                                                       std::vector<OpId>& latest) {
   Bracket bracket;
   const bool nothing = call.ask.bytes == Bytes{} || call.algorithm == nullptr ||

@@ -36,7 +36,7 @@ struct CollectiveTemplate {
   std::vector<Op> ops;
   std::vector<std::uint32_t> wait_offset = {0};
   std::vector<std::uint32_t> waits;
-  std::vector<bool> awaited;             // [ops] some op of the template waits for it
+  std::vector<bool> awaited;  // [ops] some op of the template waits for it
   std::vector<Group> groups;
   std::uint32_t phases = 0;
 };

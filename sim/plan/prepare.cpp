@@ -18,10 +18,11 @@ LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems) {
   } else if (spec.chip_spec.link_bandwidth.given) {
     link.bandwidth = spec.chip_spec.link_bandwidth.value;
   } else {
-    problems.push_back({topology.pos,
-                        fmt::format("expected a link bandwidth, found none: chip {} states no figure",
-                                    spec.chip_spec.name),
-                        "add link: {bandwidth: 100 GB/s} to the topology"});
+    problems.push_back(
+        {topology.pos,
+         fmt::format("expected a link bandwidth, found none: chip {} states no figure",
+                     spec.chip_spec.name),
+         "add link: {bandwidth: 100 GB/s} to the topology"});
   }
   for (const ChipVariant& variant : spec.chip_spec.variants) {
     if (spec.variant.given && variant.name == spec.variant.value) link.efficiency = variant.link;
@@ -54,18 +55,21 @@ class WantedAlgorithms {
     names.emplace_back("auto");
     for (const AlgorithmSpec& entry : spec.collectives) {
       if (std::find(kinds.begin(), kinds.end(), entry.kind) == kinds.end()) {
-        problems.push_back({entry.pos, fmt::format("expected a collective, found \"{}\"", entry.kind),
+        problems.push_back({entry.pos,
+                            fmt::format("expected a collective, found \"{}\"", entry.kind),
                             suggestion(entry.kind, kinds)});
       }
       if (std::find(names.begin(), names.end(), entry.algorithm.value) == names.end()) {
-        problems.push_back({entry.algorithm.pos,
-                            fmt::format("expected a collective algorithm, found \"{}\"", entry.algorithm.value),
-                            suggestion(entry.algorithm.value, names)});
+        problems.push_back(
+            {entry.algorithm.pos,
+             fmt::format("expected a collective algorithm, found \"{}\"", entry.algorithm.value),
+             suggestion(entry.algorithm.value, names)});
       }
     }
   }
 
-  AlgorithmChoice pick(const CollectiveAsk& ask, const GroupNet& net, std::vector<Problem>& problems) const {
+  AlgorithmChoice pick(const CollectiveAsk& ask, const GroupNet& net,
+                       std::vector<Problem>& problems) const {
     for (const AlgorithmSpec& entry : spec_.collectives) {
       if (entry.kind == to_text(ask.kind)) {
         return pick_algorithm(entry.algorithm.value, ask, net, entry.algorithm.pos, problems);
@@ -88,7 +92,8 @@ void pick_all(const WantedAlgorithms& wanted, Prepared& run, std::vector<Problem
       }
     }
   }
-  for (const Problem& p : found) {  // the same choice fails for every collective of its kind: say it once
+  for (const Problem& p :
+       found) {  // the same choice fails for every collective of its kind: say it once
     const bool said = std::any_of(problems.begin(), problems.end(), [&](const Problem& q) {
       return q.message == p.message && q.pos.line == p.pos.line;
     });
@@ -106,10 +111,11 @@ Prepared prepare(const RunSpec& spec) {
   run.rates = chip_rates(spec.chip_spec, spec.variant, spec.precision.activations, problems);
   run.layers = spec.layers.given ? spec.layers.value : spec.model_spec.layers;
   if (spec.layers.given && spec.layers.value > spec.model_spec.layers) {
-    problems.push_back({spec.layers.pos,
-                        fmt::format("expected at most the {} layers of {}, found {}", spec.model_spec.layers,
-                                    spec.model_spec.name, spec.layers.value),
-                        ""});
+    problems.push_back(
+        {spec.layers.pos,
+         fmt::format("expected at most the {} layers of {}, found {}", spec.model_spec.layers,
+                     spec.model_spec.name, spec.layers.value),
+         ""});
   }
   const WantedAlgorithms wanted(spec, problems);
   if (!run.cluster.axes.empty()) run.mesh = place_mesh(spec.mesh, run.cluster, problems);

@@ -27,15 +27,16 @@ struct Prepared {
   ChipRates rates;
   int layers = 1;
 
-  // The algorithm of every collective of the layer, in the order of walk(): before, then after each step.
+  // The algorithm of every collective of the layer, in the order of walk(): before, then after each
+  // step.
   std::vector<AlgorithmChoice> choices;
 };
 
 // Throws ConfigError with every problem found.
 Prepared prepare(const RunSpec& spec);
 
-// The link figures of a topology: its own, else the chip's; the chip variant's factor on the latter.
-// Appends a problem when neither states a bandwidth.
+// The link figures of a topology: its own, else the chip's; the chip variant's factor on the
+// latter. Appends a problem when neither states a bandwidth.
 LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems);
 
 // The call of one planned collective on the cluster, without its algorithm.

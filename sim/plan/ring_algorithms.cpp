@@ -12,7 +12,8 @@ namespace shardsim {
 std::string one_axis(const CollectiveAsk& ask, const GroupNet& net) {
   const std::string why = only_gathers(ask);
   if (!why.empty()) return why;
-  if (net.axes.size() != 1) return fmt::format("it needs one axis, the group spans {}", net.axes.size());
+  if (net.axes.size() != 1)
+    return fmt::format("it needs one axis, the group spans {}", net.axes.size());
   return "";
 }
 
@@ -20,15 +21,20 @@ std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
   const std::string why = one_axis(ask, net);
   if (!why.empty()) return why;
   switch (net.axes[0].wiring) {
-    case Wiring::ring: return "";
-    case Wiring::ring_oneway: return "the ring has links in one direction only";
-    case Wiring::pair: return "an axis of size 2 has one link each way, not two";
-    case Wiring::star: return "a switch is no ring: one egress and one ingress per device";
+    case Wiring::ring:
+      return "";
+    case Wiring::ring_oneway:
+      return "the ring has links in one direction only";
+    case Wiring::pair:
+      return "an axis of size 2 has one link each way, not two";
+    case Wiring::star:
+      return "a switch is no ring: one egress and one ingress per device";
   }
   return "";
 }
 
-CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net,
+                         const std::vector<int>& fold) {
   return from_gather(ask.kind, [&](int d) {
     const std::array<Pipeline, 2> both = {Pipeline{0, {0}, d}, Pipeline{1, {0}, -d}};
     return gather_in_steps(frame("ring", net, fold, {0.5, 0.5}), both);
@@ -43,10 +49,12 @@ ClosedForm form_ring(const CollectiveAsk& ask, const GroupNet& net) {
   return {rounds(ask.kind) * (n - 1) * step, times(ask.kind, "(N-1) * (a + V/(2*N*W1))")};
 }
 
-CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net,
+                          const std::vector<int>& fold) {
   return from_gather(ask.kind, [&](int d) {
     const int n = net.axes[0].size;
-    const std::array<Pipeline, 2> both = {Pipeline{0, {0}, d, n / 2}, Pipeline{0, {0}, -d, (n - 1) / 2}};
+    const std::array<Pipeline, 2> both = {Pipeline{0, {0}, d, n / 2},
+                                          Pipeline{0, {0}, -d, (n - 1) / 2}};
     return gather_in_steps(frame("ring-whole", net, fold, {1.0}), both);
   });
 }
@@ -59,7 +67,8 @@ ClosedForm form_whole(const CollectiveAsk& ask, const GroupNet& net) {
           times(ask.kind, "floor(N/2) * (a + V/(N*W1))")};
 }
 
-CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net,
+                           const std::vector<int>& fold) {
   return from_gather(ask.kind, [&](int d) {
     const std::array<Pipeline, 1> one = {Pipeline{0, {0}, d}};
     return gather_in_steps(frame("ring-oneway", net, fold, {1.0}), one);

@@ -12,16 +12,19 @@ std::string one_axis(const CollectiveAsk& ask, const GroupNet& net);      // why
 std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net);  // why_not
 
 // Halved shards, both directions, all the way round.
-CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold);
+CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net,
+                         const std::vector<int>& fold);
 ClosedForm form_ring(const CollectiveAsk& ask, const GroupNet& net);
 double sends_of_ring(const CollectiveAsk& ask, const GroupNet& net);
 
 // Whole shards, both directions, half way round.
-CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold);
+CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net,
+                          const std::vector<int>& fold);
 ClosedForm form_whole(const CollectiveAsk& ask, const GroupNet& net);
 
 // Whole shards, one direction.
-CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold);
+CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net,
+                           const std::vector<int>& fold);
 ClosedForm form_oneway(const CollectiveAsk& ask, const GroupNet& net);
 
 }  // namespace shardsim

@@ -1,6 +1,7 @@
-// Routes over a cluster: dimension order, shortest way along each axis. A message whose way is equally
-// long both ways round an even ring is split in halves over both directions (a router that sends all
-// ties one way makes AllToAll (N+2)/(8N) instead of 1/8 of V/W1, Scaling Book ch. 3 and its problems).
+// Routes over a cluster: dimension order, shortest way along each axis. A message whose way is
+// equally long both ways round an even ring is split in halves over both directions (a router that
+// sends all ties one way makes AllToAll (N+2)/(8N) instead of 1/8 of V/W1, Scaling Book ch. 3 and
+// its problems).
 #pragma once
 
 #include <vector>
@@ -13,7 +14,7 @@ namespace shardsim {
 struct Route {
   double share = 1;           // of the message
   std::vector<LinkId> links;  // in order
-  Seconds latency;            // sum over the links: a message is cut through, not stored at each hop
+  Seconds latency;  // sum over the links: a message is cut through, not stored at each hop
 };
 
 // REQUIRES: from != to. Shares sum to 1.

@@ -50,7 +50,8 @@ std::string balanced(const CollectiveAsk& ask, const GroupNet& net) {
 namespace {
 
 // Piece 2j travels order j forwards, piece 2j+1 backwards (only forwards where a ring is one-way).
-std::vector<Pipeline> pipelines(const std::vector<std::vector<int>>& orders, int direction, bool both) {
+std::vector<Pipeline> pipelines(const std::vector<std::vector<int>>& orders, int direction,
+                                bool both) {
   std::vector<Pipeline> result;
   for (const std::vector<int>& order : orders) {
     result.push_back({static_cast<int>(result.size()), order, direction});
@@ -82,8 +83,8 @@ CollectivePlan plan_all_axes(const CollectiveAsk& ask, const GroupNet& net,
   const bool both = both_directions(net);
   std::vector<std::vector<int>> orders;
   for (std::size_t j = 0; j < k; ++j) orders.push_back(rotated(k, j));
-  const PlanFrame f = frame("all-axes", net, fold,
-                            piece_shares(balanced_shares(net.sizes(), rates(net)), both));
+  const PlanFrame f =
+      frame("all-axes", net, fold, piece_shares(balanced_shares(net.sizes(), rates(net)), both));
   std::vector<double> seconds_per_share;
   std::vector<int> ports;
   for (const GroupAxis& axis : net.axes) {
@@ -92,7 +93,8 @@ CollectivePlan plan_all_axes(const CollectiveAsk& ask, const GroupNet& net,
   }
   return from_gather(ask.kind, [&](int d) {
     const std::vector<Pipeline> all = pipelines(orders, d, both);
-    return alike(net) ? gather_in_steps(f, all) : gather_as_it_arrives(f, all, seconds_per_share, ports);
+    return alike(net) ? gather_in_steps(f, all)
+                      : gather_as_it_arrives(f, all, seconds_per_share, ports);
   });
 }
 
@@ -132,7 +134,8 @@ ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
   const Seconds once = steps * latency + (n - 1) / n * ask.bytes / all_ports;
   const std::string count = in_steps ? "sum(A-1)" : fmt::format("{:g}", steps);
   return {rounds(ask.kind) * once,
-          times(ask.kind, fmt::format("{} * a + (N-1)/N * V/(all ports: {})", count, to_text(all_ports))),
+          times(ask.kind,
+                fmt::format("{} * a + (N-1)/N * V/(all ports: {})", count, to_text(all_ports))),
           in_steps || latency == Seconds{}};
 }
 
@@ -143,7 +146,8 @@ double sends_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
   return rounds(ask.kind) * lanes * sends;
 }
 
-CollectivePlan plan_by_axis(const CollectiveAsk& ask, const GroupNet& net, const std::vector<int>& fold) {
+CollectivePlan plan_by_axis(const CollectiveAsk& ask, const GroupNet& net,
+                            const std::vector<int>& fold) {
   const bool both = both_directions(net);
   return from_gather(ask.kind, [&](int d) {
     return gather_in_steps(frame("axis-by-axis", net, fold, piece_shares({1.0}, both)),

@@ -32,7 +32,9 @@ struct Converter {
   }
 };
 
-Ordered convert(const Json& value) { return std::visit(Converter{}, value.data); }
+Ordered convert(const Json& value) {
+  return std::visit(Converter{}, value.data);
+}
 
 }  // namespace
 

@@ -14,7 +14,8 @@ using Object = std::vector<std::pair<std::string, Json>>;
 using Array = std::vector<Json>;
 
 struct Json {
-  std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> data = nullptr;
+  std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> data =
+      nullptr;
 
   Json() = default;
   Json(std::nullptr_t) {}
@@ -29,8 +30,8 @@ struct Json {
   Json(const std::vector<std::string>& list);
 };
 
-// Text with a trailing newline; indent < 0: one line. Strings that are not UTF-8 are replaced byte by
-// byte (json.cpp is the door to nlohmann-json).
+// Text with a trailing newline; indent < 0: one line. Strings that are not UTF-8 are replaced byte
+// by byte (json.cpp is the door to nlohmann-json).
 std::string to_json(const Json& value, int indent = 2);
 
 }  // namespace shardsim

@@ -12,7 +12,8 @@ struct Interval {
 
 // Sorted, without overlaps.
 std::vector<Interval> merged(std::vector<Interval> all) {
-  std::sort(all.begin(), all.end(), [](const Interval& a, const Interval& b) { return a.from < b.from; });
+  std::sort(all.begin(), all.end(),
+            [](const Interval& a, const Interval& b) { return a.from < b.from; });
   std::vector<Interval> result;
   for (const Interval& i : all) {
     if (!result.empty() && i.from <= result.back().to) {
@@ -43,7 +44,9 @@ Seconds outside(const std::vector<Interval>& a, const std::vector<Interval>& b) 
   return length(a) - covered;
 }
 
-Seconds at(const std::vector<Seconds>& times, OpId op) { return times[static_cast<std::size_t>(op)]; }
+Seconds at(const std::vector<Seconds>& times, OpId op) {
+  return times[static_cast<std::size_t>(op)];
+}
 
 // Class of the op that ends last, among ops that take time.
 std::uint32_t last_class(const Run& run) {

@@ -13,11 +13,14 @@ std::string summary_file(const Run& run, const Metrics& metrics) {
 constexpr std::array<ReportRow, 3> kReports = {{
     {"table", "", "the result on the terminal", run_table},
     {"summary", "summary.json", "every figure, keys with their unit", summary_file},
-    {"trace", "trace.json", "timeline for Perfetto (ui.perfetto.dev) or chrome://tracing", trace_json},
+    {"trace", "trace.json", "timeline for Perfetto (ui.perfetto.dev) or chrome://tracing",
+     trace_json},
 }};
 
 }  // namespace
 
-std::span<const ReportRow> reports() { return kReports; }
+std::span<const ReportRow> reports() {
+  return kReports;
+}
 
 }  // namespace shardsim

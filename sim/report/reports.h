@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "report/run.h"
 #include "report/json.h"
+#include "report/run.h"
 
 namespace shardsim {
 
@@ -28,8 +28,8 @@ Json run_summary(const Run& run, const Metrics& metrics);
 Json collective_summary(const Run& run, const Metrics& metrics);
 
 // Chrome trace events (opens in Perfetto): process = device class, thread = stream, one slice per
-// compute op and per collective; a counter per link in GB/s, a transfer's bytes spread evenly over the
-// time it flows.
+// compute op and per collective; a counter per link in GB/s, a transfer's bytes spread evenly over
+// the time it flows.
 std::string trace_json(const Run& run, const Metrics& metrics);
 
 // Times in a table: microseconds to four decimals up to a second ("293.6013 us"), seconds beyond.

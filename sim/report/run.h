@@ -14,15 +14,15 @@ namespace shardsim {
 
 // What the metrics need beyond plan and timeline; absent for `collective`.
 struct Workload {
-  double tokens = 0;               // in the step, over all devices
-  Flops model_flops;               // of the step, whole machine, no redundancy
-  FlopsPerSec peak;                // of one device, nominal, in the run's activation precision
-  std::string peak_name;           // "bf16"
+  double tokens = 0;      // in the step, over all devices
+  Flops model_flops;      // of the step, whole machine, no redundancy
+  FlopsPerSec peak;       // of one device, nominal, in the run's activation precision
+  std::string peak_name;  // "bf16"
 };
 
 struct Run {
   std::string name;
-  std::string engine;              // row of the engine table
+  std::string engine;  // row of the engine table
   Grain grain = Grain::flow;
   Plan plan;
   OpGraph graph;
@@ -33,14 +33,15 @@ struct Run {
 struct LinkLoad {
   std::string name;
   BytesPerSec bandwidth;
-  Bytes bytes;                     // that one physical link carried
-  double utilisation = 0;          // of its bandwidth over the step
+  Bytes bytes;             // that one physical link carried
+  double utilisation = 0;  // of its bandwidth over the step
 };
 
 struct Metrics {
   Seconds step;
-  Seconds compute, comm, exposed;  // of the device class that finishes last; comm counts overlaps once
-  Seconds rest;                    // step - compute - exposed: nothing ran
+  Seconds compute, comm,
+      exposed;   // of the device class that finishes last; comm counts overlaps once
+  Seconds rest;  // step - compute - exposed: nothing ran
   std::vector<Seconds> collective_time;  // [Plan::collectives], first begin to last end
   std::vector<LinkLoad> links;           // that carried anything, busiest first, ties by index
   std::optional<double> mfu;             // model FLOPs / (step * devices * peak)

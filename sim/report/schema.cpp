@@ -41,9 +41,10 @@ void add_properties(const Node& node, Object& schema);
 Json schema_of(const Node& node) {
   Object schema;
   if (node.row != nullptr) {
-    schema.emplace_back("description", node.row->help + (node.row->default_text.empty()
-                                                             ? ""
-                                                             : " (default: " + node.row->default_text + ")"));
+    schema.emplace_back(
+        "description",
+        node.row->help +
+            (node.row->default_text.empty() ? "" : " (default: " + node.row->default_text + ")"));
     const std::vector<std::string>& shapes = node.row->shapes;
     if (shapes.size() == 1) {
       schema.emplace_back("type", shapes.front());

@@ -8,8 +8,12 @@ namespace {
 
 constexpr const char* kSchema = "shardsim-1";
 
-double seconds(Seconds s) { return s / Seconds{1}; }
-double bytes(Bytes b) { return b / Bytes{1}; }
+double seconds(Seconds s) {
+  return s / Seconds{1};
+}
+double bytes(Bytes b) {
+  return b / Bytes{1};
+}
 
 Json link_list(const Metrics& metrics) {
   Array links;

@@ -14,7 +14,9 @@ namespace {
 constexpr int kWidth = 100;
 constexpr std::size_t kMostLinks = 8;
 
-std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
+std::string percent(double ratio) {
+  return fmt::format("{:.1f} %", 100 * ratio);
+}
 
 // Relative difference as people read it: exact cases say so.
 std::string against(Seconds value, Seconds reference) {
@@ -37,8 +39,8 @@ std::string assumption_lines(const Plan& plan) {
 
 std::string link_lines(const Metrics& metrics) {
   if (metrics.links.empty()) return "";
-  std::string text = fmt::format("\n{:<26} {:>12} {:>14} {:>8}\n", "link (each of its kind)", "bandwidth",
-                                 "carried", "busy");
+  std::string text = fmt::format("\n{:<26} {:>12} {:>14} {:>8}\n", "link (each of its kind)",
+                                 "bandwidth", "carried", "busy");
   for (std::size_t i = 0; i < std::min(metrics.links.size(), kMostLinks); ++i) {
     const LinkLoad& link = metrics.links[i];
     text += fmt::format("{:<26} {:>12} {:>14} {:>8}\n", link.name, to_text(link.bandwidth),
@@ -52,8 +54,8 @@ std::string link_lines(const Metrics& metrics) {
 
 std::string engine_text(const Run& run) {
   const int classes = run.plan.fold.classes();
-  return fmt::format("{} engine, {} grain, {} device class{}, {} operations", run.engine, to_text(run.grain),
-                     classes, classes == 1 ? "" : "es", run.graph.size());
+  return fmt::format("{} engine, {} grain, {} device class{}, {} operations", run.engine,
+                     to_text(run.grain), classes, classes == 1 ? "" : "es", run.graph.size());
 }
 
 }  // namespace
@@ -63,14 +65,14 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
   for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
     const CollectiveInstance& c = run.plan.collectives[i];
     if (i > 0) text += "\n";
-    text += fmt::format("{} of V = {} over {}: {} devices in a group, {} ({} devices)\n", to_text(c.kind),
-                        to_text(c.bytes), fmt::join(c.axes, ", "), c.devices, run.plan.cluster.text,
-                        run.plan.cluster.devices());
+    text += fmt::format("{} of V = {} over {}: {} devices in a group, {} ({} devices)\n",
+                        to_text(c.kind), to_text(c.bytes), fmt::join(c.axes, ", "), c.devices,
+                        run.plan.cluster.text, run.plan.cluster.devices());
     const Seconds time = metrics.collective_time[i];
     const bool alone = run.plan.collectives.size() == 1;
     text += line("simulated", fmt::format("{:<16} {}", fine_text(time), engine_text(run)));
-    text += line("closed form", fmt::format("{:<16} {}; simulated is {}{}", fine_text(c.analytic), c.formula,
-                                            against(time, c.analytic),
+    text += line("closed form", fmt::format("{:<16} {}; simulated is {}{}", fine_text(c.analytic),
+                                            c.formula, against(time, c.analytic),
                                             !alone    ? " (it is for this one alone)"
                                             : c.exact ? ""
                                                       : "; its latency term is an estimate"));
@@ -82,7 +84,8 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
     text += line("bandwidth", c.convention);
   }
   if (run.plan.collectives.size() > 1) {
-    text += fmt::format("\nall of them started together; the last ended after {}\n", fine_text(metrics.step));
+    text += fmt::format("\nall of them started together; the last ended after {}\n",
+                        fine_text(metrics.step));
   }
   return text + link_lines(metrics) + assumption_lines(run.plan);
 }
@@ -122,15 +125,15 @@ std::string cut(std::string text, std::size_t width) {
 std::string collective_rows(const Run& run, const Metrics& metrics) {
   if (run.plan.collectives.empty()) return "\nno collectives\n";
   constexpr const char* kRow = "{:<8} {:<18} {:<8} {:<5} {:<7} {:<12} {:>9} {:>10} {:>11}\n";
-  std::string text = "\n" + fmt::format(kRow, "pass", "collective", "tensor", "over", "case", "algorithm",
-                                        "V", "time", "closed form");
+  std::string text = "\n" + fmt::format(kRow, "pass", "collective", "tensor", "over", "case",
+                                        "algorithm", "V", "time", "closed form");
   for (const CollectiveRow& row : rows_of(run, metrics)) {
     const CollectiveInstance& c = *row.first;
     const std::string count = row.count > 1 ? fmt::format(" x{}", row.count) : "";
     text += fmt::format(kRow, to_text(c.pass), cut(fmt::format("{}{}", to_text(c.kind), count), 18),
                         cut(c.tensor, 8), cut(fmt::format("{}", fmt::join(c.axes, ",")), 5),
-                        cut(c.case_text, 7), cut(c.algorithm, 12), to_text(c.bytes), to_text(row.time),
-                        to_text(row.analytic));
+                        cut(c.case_text, 7), cut(c.algorithm, 12), to_text(c.bytes),
+                        to_text(row.time), to_text(row.analytic));
   }
   return text;
 }
@@ -147,14 +150,15 @@ std::string run_table(const Run& run, const Metrics& metrics) {
   std::string text = run.name + "\n";
   for (const auto& [label, what] : run.plan.facts) text += line(label, what);
   text += line("replay", engine_text(run));
-  text += line("step time", fmt::format("{} = compute {}{} + exposed comm {}{} + rest {}",
-                                        to_text(step), to_text(metrics.compute),
-                                        share_of(metrics.compute, step), to_text(metrics.exposed),
-                                        share_of(metrics.exposed, step), to_text(rounding ? Seconds{0} : metrics.rest)));
+  text += line("step time",
+               fmt::format("{} = compute {}{} + exposed comm {}{} + rest {}", to_text(step),
+                           to_text(metrics.compute), share_of(metrics.compute, step),
+                           to_text(metrics.exposed), share_of(metrics.exposed, step),
+                           to_text(rounding ? Seconds{0} : metrics.rest)));
   if (metrics.mfu) {
-    text += line("MFU", fmt::format("{} of {} {} per device; {:.4g} tokens/s", percent(*metrics.mfu),
-                                    to_text(run.workload->peak), run.workload->peak_name,
-                                    *metrics.tokens_per_s));
+    text += line("MFU", fmt::format("{} of {} {} per device; {:.4g} tokens/s",
+                                    percent(*metrics.mfu), to_text(run.workload->peak),
+                                    run.workload->peak_name, *metrics.tokens_per_s));
   }
   return text + collective_rows(run, metrics) + link_lines(metrics) + assumption_lines(run.plan);
 }

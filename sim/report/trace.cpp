@@ -12,7 +12,9 @@ namespace shardsim {
 
 namespace {
 
-double us(Seconds s) { return s / Seconds{1e-6}; }
+double us(Seconds s) {
+  return s / Seconds{1e-6};
+}
 
 // A track: device class and stream; Chrome traces number processes and threads.
 class Tracks {
@@ -25,9 +27,10 @@ class Tracks {
 
   void names(const Run& run, Array& events) const {
     for (const auto& [device, count] : next_) {
-      const std::string name = run.plan.fold.classes() == 1
-                                   ? fmt::format("every device (one class of {})", run.plan.cluster.devices())
-                                   : fmt::format("device class {}", device);
+      const std::string name =
+          run.plan.fold.classes() == 1
+              ? fmt::format("every device (one class of {})", run.plan.cluster.devices())
+              : fmt::format("device class {}", device);
       events.push_back(metadata("process_name", device, 0, name));
     }
     for (const auto& [key, thread] : threads_) {
@@ -36,7 +39,8 @@ class Tracks {
   }
 
  private:
-  static Json metadata(const char* what, std::uint32_t process, int thread, const std::string& name) {
+  static Json metadata(const char* what, std::uint32_t process, int thread,
+                       const std::string& name) {
     return Object{{"ph", "M"},
                   {"name", what},
                   {"pid", static_cast<std::int64_t>(process)},
@@ -49,12 +53,8 @@ class Tracks {
 };
 
 Object slice(const std::string& name, std::uint32_t device, int thread, Seconds from, Seconds to) {
-  return Object{{"ph", "X"},
-                {"name", name},
-                {"pid", static_cast<std::int64_t>(device)},
-                {"tid", thread},
-                {"ts", us(from)},
-                {"dur", us(to - from)}};
+  return Object{{"ph", "X"},     {"name", name},   {"pid", static_cast<std::int64_t>(device)},
+                {"tid", thread}, {"ts", us(from)}, {"dur", us(to - from)}};
 }
 
 void compute_slices(const Run& run, Tracks& tracks, Array& events) {
@@ -64,7 +64,8 @@ void compute_slices(const Run& run, Tracks& tracks, Array& events) {
     const Origin& origin = run.graph.origins[op.origin];
     Object event = slice(origin.name, op.device, tracks.thread(op.device, origin.stream),
                          run.timeline.start[i], run.timeline.end[i]);
-    event.emplace_back("args", Object{{"pass", std::string(to_text(origin.pass))}, {"layer", origin.layer}});
+    event.emplace_back(
+        "args", Object{{"pass", std::string(to_text(origin.pass))}, {"layer", origin.layer}});
     events.push_back(std::move(event));
   }
 }
@@ -89,7 +90,8 @@ void collective_slices(const Run& run, Tracks& tracks, Array& events) {
   }
 }
 
-// Changes of the rate on every link, in bytes per second: +r when a transfer begins to flow, -r at its end.
+// Changes of the rate on every link, in bytes per second: +r when a transfer begins to flow, -r at
+// its end.
 void link_counters(const Run& run, Array& events) {
   std::vector<std::map<double, double>> changes(run.graph.links.size());
   for (std::size_t i = 0; i < run.graph.size(); ++i) {
@@ -98,7 +100,8 @@ void link_counters(const Run& run, Array& events) {
     const double from = us(run.timeline.start[i] + op.seconds);
     const double to = us(run.timeline.end[i]);
     if (to <= from) continue;
-    const double rate = op.bytes / Bytes{1} / (to - from) / 1e3;  // bytes per us is MB/s; /1e3: GB/s
+    const double rate =
+        op.bytes / Bytes{1} / (to - from) / 1e3;  // bytes per us is MB/s; /1e3: GB/s
     for (const std::uint32_t link : run.graph.route(op.route)) {
       changes[link][from] += rate;
       changes[link][to] -= rate;
@@ -130,7 +133,8 @@ std::string trace_json(const Run& run, const Metrics&) {
   link_counters(run, slices);
   Array events;
   tracks.names(run, events);
-  events.insert(events.end(), std::make_move_iterator(slices.begin()), std::make_move_iterator(slices.end()));
+  events.insert(events.end(), std::make_move_iterator(slices.begin()),
+                std::make_move_iterator(slices.end()));
   return to_json(Object{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}, -1);
 }
 

@@ -11,7 +11,8 @@
 
 namespace shardsim::testing {
 
-inline Cluster cluster(const std::string& text, Seconds latency = {}, BytesPerSec bandwidth = BytesPerSec{100e9}) {
+inline Cluster cluster(const std::string& text, Seconds latency = {},
+                       BytesPerSec bandwidth = BytesPerSec{100e9}) {
   std::vector<Problem> problems;
   const TopologySpec spec = parse_topology(text, argument_pos("test", text), problems);
   Cluster made = make_cluster(spec, {bandwidth, 1.0, latency}, problems);
@@ -29,10 +30,12 @@ inline std::vector<int> all_axes(const Cluster& c) {
 inline std::vector<std::string> small_networks() {
   std::vector<std::string> names;
   for (int n = 2; n <= 16; ++n) {
-    for (const char* kind : {"ring:", "ring-oneway:", "switch:"}) names.push_back(kind + std::to_string(n));
+    for (const char* kind : {"ring:", "ring-oneway:", "switch:"})
+      names.push_back(kind + std::to_string(n));
   }
-  for (const char* torus : {"torus:2x2", "torus:3x2", "torus:4x2", "torus:3x3", "torus:4x3", "torus:4x4",
-                            "torus:5x3", "torus:8x2", "torus:2x2x2", "torus:3x2x2", "torus:4x2x2"}) {
+  for (const char* torus :
+       {"torus:2x2", "torus:3x2", "torus:4x2", "torus:3x3", "torus:4x3", "torus:4x4", "torus:5x3",
+        "torus:8x2", "torus:2x2x2", "torus:3x2x2", "torus:4x2x2"}) {
     names.emplace_back(torus);
   }
   return names;

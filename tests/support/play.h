@@ -1,5 +1,5 @@
-// Plays a collective plan on sets: who holds which contributions of which chunk, send by send. A dumb,
-// obviously right reading of CollectivePlan that every algorithm is checked against.
+// Plays a collective plan on sets: who holds which contributions of which chunk, send by send. A
+// dumb, obviously right reading of CollectivePlan that every algorithm is checked against.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace shardsim::testing {
 
-// What is wrong with an unfolded plan, or "": a send of something that the sender does not hold or may
-// not hold yet (its arrival is no ancestor of the send), a contribution that arrives twice, a rank that
-// ends without what the collective promises.
+// What is wrong with an unfolded plan, or "": a send of something that the sender does not hold or
+// may not hold yet (its arrival is no ancestor of the send), a contribution that arrives twice, a
+// rank that ends without what the collective promises.
 inline std::string play(const CollectivePlan& plan) {
   const auto n = static_cast<std::size_t>(plan.ranks());
   const std::size_t pieces = plan.piece_share.size();
@@ -30,7 +30,8 @@ inline std::string play(const CollectivePlan& plan) {
   // counts[rank][chunk][contributor]
   std::vector<std::vector<std::vector<int>>> counts(
       n, std::vector<std::vector<int>>(chunks, std::vector<int>(n, 0)));
-  const bool reduction = plan.kind == Collective::reduce_scatter || plan.kind == Collective::all_reduce;
+  const bool reduction =
+      plan.kind == Collective::reduce_scatter || plan.kind == Collective::all_reduce;
   for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t c = 0; c < chunks; ++c) {
       if (reduction || origin_of(c) == r) counts[r][c][r] = 1;
@@ -44,7 +45,8 @@ inline std::string play(const CollectivePlan& plan) {
   const std::vector<int> nothing(n, 0);
   // ancestors[i] as a bitmap of sends
   std::vector<std::vector<bool>> ancestors(plan.sends.size());
-  std::vector<std::vector<std::vector<std::size_t>>> arrivals(n, std::vector<std::vector<std::size_t>>(chunks));
+  std::vector<std::vector<std::vector<std::size_t>>> arrivals(
+      n, std::vector<std::vector<std::size_t>>(chunks));
   for (std::size_t i = 0; i < plan.sends.size(); ++i) {
     ancestors[i].assign(i + 1, false);
     for (const std::uint32_t w : plan.waits_for(i)) {
@@ -54,8 +56,8 @@ inline std::string play(const CollectivePlan& plan) {
       ancestors[i][w] = true;
     }
     const Send& send = plan.sends[i];
-    const std::string who = "send " + std::to_string(i) + " from " + std::to_string(send.from) + " to " +
-                            std::to_string(send.to);
+    const std::string who = "send " + std::to_string(i) + " from " + std::to_string(send.from) +
+                            " to " + std::to_string(send.to);
     if (send.from == send.to) continue;
     double share = 0;
     for (std::size_t c = 0; c < chunks; ++c) {
@@ -79,15 +81,18 @@ inline std::string play(const CollectivePlan& plan) {
       arrivals[static_cast<std::size_t>(send.to)][c].push_back(i);
     }
     if (share == 0) return who + ": carries nothing";
-    if (share / send.share > 1 + 1e-12 || share / send.share < 1 - 1e-12) return who + ": its share is wrong";
+    if (share / send.share > 1 + 1e-12 || share / send.share < 1 - 1e-12)
+      return who + ": its share is wrong";
   }
   for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t c = 0; c < chunks; ++c) {
-      const bool promised = plan.kind == Collective::all_gather || plan.kind == Collective::all_reduce ||
+      const bool promised = plan.kind == Collective::all_gather ||
+                            plan.kind == Collective::all_reduce ||
                             (plan.kind == Collective::reduce_scatter && origin_of(c) == r) ||
                             (all_to_all && c % n == r);
       if (promised && counts[r][c] != complete(c)) {
-        return "rank " + std::to_string(r) + " ends without chunk " + std::to_string(c) + " whole and once";
+        return "rank " + std::to_string(r) + " ends without chunk " + std::to_string(c) +
+               " whole and once";
       }
     }
   }

@@ -1,12 +1,14 @@
 // Every row of the algorithm table, on every small network that it suits: the plan does what the
-// collective promises, sends what its closed form charges, and takes exactly that long when replayed.
+// collective promises, sends what its closed form charges, and takes exactly that long when
+// replayed.
+#include "plan/algorithms.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "../support/networks.h"
 #include "../support/play.h"
-#include "plan/algorithms.h"
 #include "plan/lower_collective.h"
 #include "plan/routes.h"
 #include "replay/replay.h"
@@ -43,7 +45,9 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-std::string text(const Case& c) { return std::string(c.row->name) + " " + std::string(to_text(c.ask.kind)) + " on " + c.network; }
+std::string text(const Case& c) {
+  return std::string(c.row->name) + " " + std::string(to_text(c.ask.kind)) + " on " + c.network;
+}
 
 CollectivePlan unfolded(const Case& c) {
   const Cluster made = cluster(c.network);
@@ -71,7 +75,9 @@ CollectivePlan without_waits(const CollectivePlan& plan, std::size_t victim) {
   return result;
 }
 
-double off(Seconds a, Seconds b) { return b.v == 0 ? std::abs(a.v) : std::abs(a.v / b.v - 1); }
+double off(Seconds a, Seconds b) {
+  return b.v == 0 ? std::abs(a.v) : std::abs(a.v / b.v - 1);
+}
 
 }  // namespace
 
@@ -92,7 +98,8 @@ TEST_CASE("a dropped send, a doubled one, a lost dependency and a wrong share ar
     const CollectivePlan plan = unfolded(c);
     const std::size_t middle = plan.sends.size() / 2;
     std::size_t victim = middle;
-    while (plan.sends[victim].from == plan.sends[victim].to) victim = (victim + 1) % plan.sends.size();
+    while (plan.sends[victim].from == plan.sends[victim].to)
+      victim = (victim + 1) % plan.sends.size();
 
     CollectivePlan dropped = plan;  // becomes a join: dependencies stay, bytes do not move
     dropped.sends[victim].to = dropped.sends[victim].from;
@@ -130,7 +137,8 @@ TEST_CASE("a shift sends every shard once") {
       const CollectivePlan plan = find_algorithm("shift")->plan(ask, net, net.sizes());
       std::vector<int> received(static_cast<std::size_t>(plan.ranks()), 0);
       for (const Send& send : plan.sends) {
-        CHECK(send.to == shifted(plan.sizes, send.from, static_cast<int>(plan.sizes.size()) - 1, by));
+        CHECK(send.to ==
+              shifted(plan.sizes, send.from, static_cast<int>(plan.sizes.size()) - 1, by));
         ++received[static_cast<std::size_t>(send.to)];
       }
       const bool moves = by % net.axes.back().size != 0;
@@ -139,7 +147,8 @@ TEST_CASE("a shift sends every shard once") {
   }
 }
 
-TEST_CASE("full replay takes the closed form, with and without latency, folded or not, in both grains") {
+TEST_CASE(
+    "full replay takes the closed form, with and without latency, folded or not, in both grains") {
   for (const Case& c : all_cases()) {
     for (const double latency : {0.0, 1e-6}) {
       CAPTURE(text(c));
@@ -159,7 +168,8 @@ TEST_CASE("full replay takes the closed form, with and without latency, folded o
       if (latency == 0) CHECK(off(ideal, end) < 1e-9);
       CHECK(ideal.v <= end.v * (1 + 1e-9));
       if (latency == 0) {
-        CHECK(off(replay_simgrid(lowered(c, Seconds{0}, false, Grain::fluid).graph).makespan(), end) < 1e-9);
+        CHECK(off(replay_simgrid(lowered(c, Seconds{0}, false, Grain::fluid).graph).makespan(),
+                  end) < 1e-9);
       }
     }
   }
@@ -240,7 +250,8 @@ TEST_CASE("auto takes the smallest closed form and names the runner-up") {
   for (const Row& row : rows) {
     CAPTURE(row.network);
     const Cluster c = cluster(row.network, Seconds{row.latency});
-    const Choice choice = choose_algorithm({row.kind, Bytes{row.bytes}, 1}, group_net(c, all_axes(c)));
+    const Choice choice =
+        choose_algorithm({row.kind, Bytes{row.bytes}, 1}, group_net(c, all_axes(c)));
     REQUIRE(choice.best != nullptr);
     CHECK(choice.best->name == row.best);
     CHECK((choice.runner_up == nullptr ? "" : choice.runner_up->name) == row.second);
@@ -256,7 +267,8 @@ TEST_CASE("routes split ties and are shortest") {
   CHECK(tie[0].share == 0.5);
   CHECK(ring.port(tie[0].links[0]).name == "x+");
   CHECK(ring.port(tie[1].links[0]).name == "x-");
-  CHECK(routes(cluster("torus:4x4x4"), DeviceId{0}, DeviceId{42}).size() == 8);  // (2,2,2): three ties
+  CHECK(routes(cluster("torus:4x4x4"), DeviceId{0}, DeviceId{42}).size() ==
+        8);  // (2,2,2): three ties
   const Cluster star = cluster("switch:8", Seconds{1e-6});
   CHECK(routes(star, DeviceId{1}, DeviceId{2})[0].latency.v == 1e-6);  // once per route
   const Cluster oneway = cluster("ring-oneway:8");

@@ -64,9 +64,11 @@ TEST_CASE("translations map every route onto the route between the translated de
     const Cluster c = cluster(name, Seconds{1e-6});
     for (std::size_t axis = 0; axis < c.axes.size(); ++axis) {
       for (int to = 1; to < c.devices(); ++to) {
-        const std::vector<Route> before = routes(c, DeviceId{0}, DeviceId{static_cast<std::uint32_t>(to)});
-        const std::vector<Route> after = routes(c, translated(c, DeviceId{0}, axis, 1),
-                                                translated(c, DeviceId{static_cast<std::uint32_t>(to)}, axis, 1));
+        const std::vector<Route> before =
+            routes(c, DeviceId{0}, DeviceId{static_cast<std::uint32_t>(to)});
+        const std::vector<Route> after =
+            routes(c, translated(c, DeviceId{0}, axis, 1),
+                   translated(c, DeviceId{static_cast<std::uint32_t>(to)}, axis, 1));
         REQUIRE(before.size() == after.size());
         for (std::size_t r = 0; r < before.size(); ++r) {
           CHECK(before[r].share == after[r].share);
@@ -149,9 +151,10 @@ TEST_CASE("what a mesh gets wrong") {
         "expected mesh sizes that multiply to the 8 devices of ring:8, found 4 x 4 = 16; ");
   CHECK(problems_of(mesh_of({sized("X", 2), sized("Y", 4)}), "switch:8") ==
         "expected `order: row-major` or `order: innermost-first` beside mesh sizes, found none; ");
-  CHECK(problems_of(mesh_of({sized("X", 2), sized("Y", 4)}, "row-major"), "ring:8") ==
-        "expected X of size 2 to span whole axes of ring:8, found 8 when axes are taken in order; "
-        "expected Y of size 4 to span whole axes of ring:8, found 1 when axes are taken in order; ");
+  CHECK(
+      problems_of(mesh_of({sized("X", 2), sized("Y", 4)}, "row-major"), "ring:8") ==
+      "expected X of size 2 to span whole axes of ring:8, found 8 when axes are taken in order; "
+      "expected Y of size 4 to span whole axes of ring:8, found 1 when axes are taken in order; ");
   CHECK(problems_of(mesh_of({spans("X", {"x"})}), "torus:4x4") ==
         "expected the mesh to span all 16 devices of torus:4x4, found 4: axis y is left out; ");
   CHECK(problems_of(mesh_of({spans("X", {"x"}), spans("Y", {"x"})}), "ring:8") ==

@@ -1,5 +1,5 @@
-// Folding is exact under contention: random pairs of concurrent collectives end at the same times folded
-// and full.
+// Folding is exact under contention: random pairs of concurrent collectives end at the same times
+// folded and full.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -40,7 +40,10 @@ void compare(const CollectiveRequest& request) {
       continue;
     }
     CHECK(std::abs(b[i].v / a[i].v - 1) < 1e-9);
-    CHECK(a[i].v >= 0.999999999 * replay_ideal(whole.graph).end[static_cast<std::size_t>(whole.plan.collectives[i].end[0])].v);
+    CHECK(a[i].v >=
+          0.999999999 * replay_ideal(whole.graph)
+                            .end[static_cast<std::size_t>(whole.plan.collectives[i].end[0])]
+                            .v);
   }
 }
 
@@ -51,8 +54,9 @@ TEST_CASE("an all-to-all beside an all-gather on ring:8 ends alike folded and fu
   request.cluster = cluster("ring:8");
   for (const Collective kind : {Collective::all_to_all, Collective::all_gather}) {
     const CollectiveAsk ask{kind, Bytes{67108864}, 1};
-    request.calls.push_back({ask, choose_algorithm(ask, group_net(request.cluster, all_axes(request.cluster))).best,
-                             all_axes(request.cluster)});
+    request.calls.push_back(
+        {ask, choose_algorithm(ask, group_net(request.cluster, all_axes(request.cluster))).best,
+         all_axes(request.cluster)});
   }
   compare(request);
   // They really contend: each alone is faster.
@@ -63,8 +67,9 @@ TEST_CASE("an all-to-all beside an all-gather on ring:8 ends alike folded and fu
 
 TEST_CASE("random pairs of concurrent collectives end alike folded and full") {
   std::mt19937 random(20240229);
-  const char* networks[] = {"ring:8", "ring:7", "ring:2", "ring-oneway:6", "switch:8", "switch:5", "torus:4x4",
-                            "torus:4x3", "torus:6x4", "torus:4x2", "torus:3x3x2", "torus:4x4x2"};
+  const char* networks[] = {"ring:8",    "ring:7",    "ring:2",      "ring-oneway:6",
+                            "switch:8",  "switch:5",  "torus:4x4",   "torus:4x3",
+                            "torus:6x4", "torus:4x2", "torus:3x3x2", "torus:4x4x2"};
   int pairs = 0;
   for (int round = 0; round < 120; ++round) {
     const std::string name = networks[random() % std::size(networks)];
@@ -73,12 +78,14 @@ TEST_CASE("random pairs of concurrent collectives end alike folded and full") {
     for (int k = 0; k < 2; ++k) {
       std::vector<int> axes;  // a random non-empty set, in random order
       for (const int a : all_axes(request.cluster)) {
-        if (random() % 2 == 0) axes.insert(axes.begin() + static_cast<long>(random() % (axes.size() + 1)), a);
+        if (random() % 2 == 0)
+          axes.insert(axes.begin() + static_cast<long>(random() % (axes.size() + 1)), a);
       }
       if (axes.empty()) axes.push_back(static_cast<int>(random() % request.cluster.axes.size()));
       const GroupNet net = group_net(request.cluster, axes);
       const CollectiveAsk ask{collective_kinds()[random() % collective_kinds().size()],
-                              Bytes{1e6 * static_cast<double>(1 + random() % 64)}, 1 + static_cast<int>(random() % 2)};
+                              Bytes{1e6 * static_cast<double>(1 + random() % 64)},
+                              1 + static_cast<int>(random() % 2)};
       std::vector<const AlgorithmRow*> suited;
       for (const AlgorithmRow& row : algorithms()) {
         if (row.why_not(ask, net).empty()) suited.push_back(&row);

@@ -6,20 +6,20 @@
 #include <sstream>
 
 #include "../support/networks.h"
+#include "base/file.h"
 #include "plan/lower.h"
 #include "plan/prepare.h"
 #include "replay/replay.h"
 #include "report/reports.h"
 #include "report/schema.h"
 #include "spec/load.h"
-#include "base/file.h"
 
 using namespace shardsim;
 
 namespace {
 
-// Two computes of 2 s and 3 s on one device; a collective of 4 s that starts with the second: 3 s of it
-// are hidden, 1 s is exposed; then a second of nothing.
+// Two computes of 2 s and 3 s on one device; a collective of 4 s that starts with the second: 3 s
+// of it are hidden, 1 s is exposed; then a second of nothing.
 Run handmade() {
   Run run;
   run.name = "handmade";
@@ -29,7 +29,8 @@ Run handmade() {
   run.graph.links = {{"x+", BytesPerSec{10}}};
   run.graph.route_links = {0};
   run.graph.route_offset = {0, 1};
-  run.graph.origins = {{.name = "a", .stream = "compute"}, {.name = "all-gather", .stream = "X", .collective = 0}};
+  run.graph.origins = {{.name = "a", .stream = "compute"},
+                       {.name = "all-gather", .stream = "X", .collective = 0}};
   const auto add = [&](OpKind kind, std::uint32_t origin, double from, double to) {
     Op op;
     op.kind = kind;
@@ -59,7 +60,8 @@ Run handmade() {
   return run;
 }
 
-Run configured(const std::string& name, LowerOptions options = {}, Timeline (*engine)(const OpGraph&) = replay_simgrid) {
+Run configured(const std::string& name, LowerOptions options = {},
+               Timeline (*engine)(const OpGraph&) = replay_simgrid) {
   const RunSpec spec = load_run(data_dir() + "/configs/runs/" + name + ".yaml");
   Lowered lowered = lower(spec, prepare(spec), options);
   Run run;
@@ -74,7 +76,9 @@ Run configured(const std::string& name, LowerOptions options = {}, Timeline (*en
   return run;
 }
 
-double relative(Seconds a, Seconds b) { return std::abs(a.v / b.v - 1); }
+double relative(Seconds a, Seconds b) {
+  return std::abs(a.v / b.v - 1);
+}
 
 }  // namespace
 
@@ -139,8 +143,10 @@ TEST_CASE("wrapped text") {
 }
 
 TEST_CASE("JSON: hostile strings, numbers that JSON lacks") {
-  CHECK(to_json(Object{{"a\"b", "x\n\x01</script>"}}, -1) == "{\"a\\\"b\":\"x\\n\\u0001</script>\"}\n");
-  CHECK(to_json(Array{NAN, INFINITY, 0.1, nullptr, true, 3}, -1) == "[null,null,0.1,null,true,3]\n");
+  CHECK(to_json(Object{{"a\"b", "x\n\x01</script>"}}, -1) ==
+        "{\"a\\\"b\":\"x\\n\\u0001</script>\"}\n");
+  CHECK(to_json(Array{NAN, INFINITY, 0.1, nullptr, true, 3}, -1) ==
+        "[null,null,0.1,null,true,3]\n");
   CHECK(to_json("\xff", -1) == "\"\xef\xbf\xbd\"\n");
 }
 

@@ -93,8 +93,7 @@ TEST_CASE("units: texts that are refused, each with its reason") {
        {"1 us", "expected a bandwidth such as 90 GB/s, found \"1 us\" (no unit \"us\")"}},
       parse_bandwidth);
   check_bad({{"1 GBit", "expected a size such as 64 MiB, found \"1 GBit\" (no unit \"GBit\")"},
-             {"1 g",
-              "expected a size such as 64 MiB, found \"1 g\" (no unit \"g\")"},
+             {"1 g", "expected a size such as 64 MiB, found \"1 g\" (no unit \"g\")"},
              {"1 gib",
               "expected a size such as 64 MiB, found \"1 gib\" (no unit \"gib\"; did you mean "
               "\"Gib\"? B is bytes, b is bits)"}},
