@@ -44,6 +44,86 @@ int usage_error(CLI::App& app, const CLI::ParseError& error,
   return 2;
 }
 
+// Everything that may be written on the command line.
+struct Arguments {
+  RunArguments run, check;
+  CollectiveArguments collective;
+  std::string list_what, list_format = "text";
+  std::string example = "llama3-70b-v5p-64";
+};
+
+// Options of the commands that simulate.
+template <class Args>
+void declare_simulation(CLI::App* sub, Args& args) {
+  sub->add_option("--grain", args.grain,
+                  "flow: every message; fluid: one transfer per port (default flow)");
+  sub->add_option("--engine", args.engine, "simgrid or ideal (default simgrid)");
+  sub->add_option("--format", args.format, "text or json (default text)");
+  sub->add_flag("--full", args.full, "replay every device instead of one class per symmetry");
+}
+
+// An option that may be given several times, one value each.
+void declare_repeated(CLI::App* sub, const char* name, std::vector<std::string>& values,
+                      const char* help) {
+  sub->add_option(name, values, help)->take_all()->expected(1);
+}
+
+void declare_run(CLI::App& app, RunArguments& args) {
+  CLI::App* sub =
+      app.add_subcommand("run", "simulate a run file; writes summary.json and trace.json");
+  sub->add_option("file", args.file, "YAML run file")->required();
+  declare_repeated(sub, "--set", args.set,
+                   "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'");
+  sub->add_option("--out", args.out, "output directory (default reports/out/NAME)");
+  declare_simulation(sub, args);
+  sub->callback([&args] { run_command(args); });
+}
+
+void declare_check(CLI::App& app, RunArguments& args) {
+  CLI::App* sub = app.add_subcommand(
+      "check", "read a run file and say what is wrong with it; nothing is simulated");
+  sub->add_option("file", args.file, "YAML run file")->required();
+  declare_repeated(sub, "--set", args.set, "KEY=VALUE");
+  sub->callback([&args] { check_command(args); });
+}
+
+void declare_collective(CLI::App& app, CollectiveArguments& args) {
+  CLI::App* sub = app.add_subcommand("collective", "one collective beside its closed form");
+  sub->add_option("kind", args.kind,
+                  "all-gather, reduce-scatter, all-reduce, all-to-all, collective-permute")
+      ->required();
+  sub->add_option("--topology", args.topology, "ring:8, ring-oneway:8, torus:4x4x4, switch:8")
+      ->required();
+  sub->add_option("--bandwidth", args.bandwidth,
+                  "of one directed link, e.g. 100GB/s or '180 GB/s both ways'")
+      ->required();
+  sub->add_option("--latency", args.latency,
+                  "per hop (per route on a switch), e.g. 1us (default 0)");
+  sub->add_option("--bytes", args.bytes, "V, e.g. 64MiB");
+  sub->add_option("--bytes-per-rank", args.bytes_per_rank, "the buffer of one rank instead of V");
+  sub->add_option("--algorithm", args.algorithm,
+                  "a name from `list collectives` (default auto: smallest closed form)");
+  sub->add_option("--over", args.over, "axes of the group, e.g. x,y (default: all)");
+  sub->add_option("--shift", args.shift,
+                  "collective-permute: ranks further along the last axis (default 1)");
+  declare_repeated(sub, "--beside", args.beside,
+                   "another collective of the same size, started together");
+  declare_simulation(sub, args);
+  sub->callback([&args] { collective_command(args); });
+}
+
+void declare_list(CLI::App& app, Arguments& args) {
+  CLI::App* list = app.add_subcommand(
+      "list", "chips, topologies, models, collectives, presets, fields, reports, schema");
+  list->add_option("what", args.list_what, "which table")->required();
+  list->add_option("--format", args.list_format, "text or json (default text)");
+  list->callback([&args] { list_command(args.list_what, args.list_format); });
+
+  CLI::App* example = app.add_subcommand("example", "print a run file to start from");
+  example->add_option("name", args.example, "one of: " + joined_or(run_names()));
+  example->callback([&args] { example_command(args.example); });
+}
+
 int command_line(int argc, char** argv) {
   CLI::App app{"shardsim: what does this sharding cost on this cluster, and why?", "shardsim"};
   app.set_version_flag("--version", "shardsim 0.1.0");
@@ -51,76 +131,12 @@ int command_line(int argc, char** argv) {
   app.footer(
       "Exit status: 0 done, 1 the machine refused, 2 the input is wrong, 3 a check failed, 130 "
       "interrupted.");
-
-  const auto simulation = [](CLI::App* sub, std::string& grain, std::string& engine,
-                             std::string& format, bool& full) {
-    sub->add_option("--grain", grain,
-                    "flow: every message; fluid: one transfer per port (default flow)");
-    sub->add_option("--engine", engine, "simgrid or ideal (default simgrid)");
-    sub->add_option("--format", format, "text or json (default text)");
-    sub->add_flag("--full", full, "replay every device instead of one class per symmetry");
-  };
-
-  RunArguments run_args;
-  CLI::App* run =
-      app.add_subcommand("run", "simulate a run file; writes summary.json and trace.json");
-  run->add_option("file", run_args.file, "YAML run file")->required();
-  run->add_option("--set", run_args.set,
-                  "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'")
-      ->take_all()
-      ->expected(1);
-  run->add_option("--out", run_args.out, "output directory (default reports/out/NAME)");
-  simulation(run, run_args.grain, run_args.engine, run_args.format, run_args.full);
-  run->callback([&] { run_command(run_args); });
-
-  CollectiveArguments coll_args;
-  CLI::App* coll = app.add_subcommand("collective", "one collective beside its closed form");
-  coll->add_option("kind", coll_args.kind,
-                   "all-gather, reduce-scatter, all-reduce, all-to-all, collective-permute")
-      ->required();
-  coll->add_option("--topology", coll_args.topology, "ring:8, ring-oneway:8, torus:4x4x4, switch:8")
-      ->required();
-  coll->add_option("--bandwidth", coll_args.bandwidth,
-                   "of one directed link, e.g. 100GB/s or '180 GB/s both ways'")
-      ->required();
-  coll->add_option("--latency", coll_args.latency,
-                   "per hop (per route on a switch), e.g. 1us (default 0)");
-  coll->add_option("--bytes", coll_args.bytes, "V, e.g. 64MiB");
-  coll->add_option("--bytes-per-rank", coll_args.bytes_per_rank,
-                   "the buffer of one rank instead of V");
-  coll->add_option("--algorithm", coll_args.algorithm,
-                   "a name from `list collectives` (default auto: smallest closed form)");
-  coll->add_option("--over", coll_args.over, "axes of the group, e.g. x,y (default: all)");
-  coll->add_option("--shift", coll_args.shift,
-                   "collective-permute: ranks further along the last axis (default 1)");
-  coll->add_option("--beside", coll_args.beside,
-                   "another collective of the same size, started together")
-      ->expected(1)
-      ->take_all();
-  simulation(coll, coll_args.grain, coll_args.engine, coll_args.format, coll_args.full);
-  coll->callback([&] { collective_command(coll_args); });
-
-  RunArguments check_args;
-  CLI::App* check = app.add_subcommand(
-      "check", "read a run file and say what is wrong with it; nothing is simulated");
-  check->add_option("file", check_args.file, "YAML run file")->required();
-  check->add_option("--set", check_args.set, "KEY=VALUE")->take_all()->expected(1);
-  check->callback([&] { check_command(check_args); });
-
-  std::string list_what, list_format = "text";
-  CLI::App* list = app.add_subcommand(
-      "list", "chips, topologies, models, collectives, presets, fields, reports, schema");
-  list->add_option("what", list_what, "which table")->required();
-  list->add_option("--format", list_format, "text or json (default text)");
-  list->callback([&] { list_command(list_what, list_format); });
-
-  std::string example_name = "llama3-70b-v5p-64";
-  CLI::App* example = app.add_subcommand("example", "print a run file to start from");
-  example->add_option("name", example_name, "one of: " + joined_or(run_names()));
-  example->callback([&] { example_command(example_name); });
-
+  Arguments args;
+  declare_run(app, args.run);
+  declare_collective(app, args.collective);
+  declare_check(app, args.check);
+  declare_list(app, args);
   app.add_subcommand("tour", "the headline results")->callback([] { tour_command(); });
-
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -94,6 +94,76 @@ std::vector<std::string> collective_assumptions(const CollectiveRequest& request
   return said;
 }
 
+// The cluster that the arguments describe; empty when there is a problem.
+Cluster read_cluster(const CollectiveArguments& args, std::vector<Problem>& problems) {
+  const TopologySpec topology =
+      parse_topology(args.topology, argument_pos("--topology", args.topology), problems);
+  LinkFigures link;
+  link.bandwidth = quantity("--bandwidth", args.bandwidth, parse_bandwidth, problems);
+  link.latency = quantity("--latency", args.latency, parse_seconds, problems);
+  if (link.bandwidth == BytesPerSec{0} && problems.empty()) {
+    problems.push_back(
+        {argument_pos("--bandwidth", args.bandwidth), "expected a bandwidth above 0, found 0", ""});
+  }
+  if (topology.kind.value.empty()) return {};
+  return make_cluster(topology, link, problems);
+}
+
+// --bytes or --bytes-per-rank, as written.
+Bytes read_size(const CollectiveArguments& args, std::vector<Problem>& problems) {
+  const bool whole = !args.bytes.empty();
+  if (whole != args.bytes_per_rank.empty()) {
+    problems.push_back({argument_pos("collective", args.kind),
+                        fmt::format("expected either --bytes or --bytes-per-rank, found {}",
+                                    whole ? "both" : "neither"),
+                        "for example --bytes 64MiB"});
+    return {};
+  }
+  return whole ? quantity("--bytes", args.bytes, parse_bytes, problems)
+               : quantity("--bytes-per-rank", args.bytes_per_rank, parse_bytes, problems);
+}
+
+struct Wanted {
+  Collective kind;
+  std::string algorithm;
+  SourcePos pos;  // of the choice of the algorithm
+};
+
+// The first collective, then those beside it, which choose their own algorithms.
+std::vector<Wanted> read_kinds(const CollectiveArguments& args, std::vector<Problem>& problems) {
+  std::vector<Wanted> kinds = {{kind_named("collective", args.kind, problems), args.algorithm,
+                                argument_pos("--algorithm", args.algorithm)}};
+  for (const std::string& name : args.beside) {
+    kinds.push_back(
+        {kind_named("--beside", name, problems), "auto", argument_pos("--beside", name)});
+  }
+  return kinds;
+}
+
+struct Calls {
+  std::vector<CollectiveCall> calls;
+  std::vector<std::string> reasons;  // [calls] of the algorithm
+};
+
+Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kinds, Bytes size,
+                 const Cluster& cluster, std::vector<Problem>& problems) {
+  const std::vector<int> axes = axes_named(args.over, cluster, problems);
+  throw_if_any(problems);
+  const GroupNet net = group_net(cluster, axes);
+  Calls made;
+  for (const Wanted& wanted : kinds) {
+    CollectiveCall call{{wanted.kind, size, args.shift}, nullptr, axes};
+    if (args.bytes.empty()) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
+    const AlgorithmChoice choice =
+        pick_algorithm(wanted.algorithm, call.ask, net, wanted.pos, problems);
+    call.algorithm = choice.row;
+    made.reasons.push_back(choice.reason);
+    made.calls.push_back(std::move(call));
+  }
+  throw_if_any(problems);
+  return made;
+}
+
 }  // namespace
 
 void collective_command(const CollectiveArguments& args) {
@@ -103,56 +173,23 @@ void collective_command(const CollectiveArguments& args) {
   CollectiveRequest request;
   request.grain = grain_named(args.grain, problems);
   request.full = args.full;
-  TopologySpec topology =
-      parse_topology(args.topology, argument_pos("--topology", args.topology), problems);
-  LinkFigures link;
-  link.bandwidth = quantity("--bandwidth", args.bandwidth, parse_bandwidth, problems);
-  link.latency = quantity("--latency", args.latency, parse_seconds, problems);
-  if (link.bandwidth == BytesPerSec{0} && problems.empty()) {
-    problems.push_back(
-        {argument_pos("--bandwidth", args.bandwidth), "expected a bandwidth above 0, found 0", ""});
-  }
-  if (args.bytes.empty() == args.bytes_per_rank.empty()) {
-    problems.push_back({argument_pos("collective", args.kind),
-                        "expected either --bytes or --bytes-per-rank, found " +
-                            std::string(args.bytes.empty() ? "neither" : "both"),
-                        "for example --bytes 64MiB"});
-  }
-  const char* size_option = args.bytes.empty() ? "--bytes-per-rank" : "--bytes";
-  const std::string& size_text = args.bytes.empty() ? args.bytes_per_rank : args.bytes;
-  const Bytes size =
-      size_text.empty() ? Bytes{} : quantity(size_option, size_text, parse_bytes, problems);
-  std::vector<std::pair<Collective, SourcePos>> kinds = {
-      {kind_named("collective", args.kind, problems), argument_pos("--algorithm", args.algorithm)}};
-  for (const std::string& name : args.beside) {
-    kinds.push_back({kind_named("--beside", name, problems), argument_pos("--beside", name)});
-  }
-  if (!topology.kind.value.empty()) request.cluster = make_cluster(topology, link, problems);
+  const Bytes size = read_size(args, problems);
+  const std::vector<Wanted> kinds = read_kinds(args, problems);
+  request.cluster = read_cluster(args, problems);
   throw_if_any(problems);
 
-  const std::vector<int> axes = axes_named(args.over, request.cluster, problems);
-  throw_if_any(problems);
-  const GroupNet net = group_net(request.cluster, axes);
-  std::vector<std::string> reasons;
+  Calls made = make_calls(args, kinds, size, request.cluster, problems);
+  request.calls = std::move(made.calls);
+  const Fold fold = args.full ? Fold::full(request.cluster) : Fold::orbits(request.cluster);
   double ops = 0;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    const auto& [kind, pos] = kinds[i];
-    CollectiveCall call{{kind, size, args.shift}, nullptr, axes};
-    if (!args.bytes_per_rank.empty()) call.ask.bytes = from_rank(kind, size, net.ranks());
-    // --algorithm is for the first collective; those beside it choose their own.
-    const AlgorithmChoice choice =
-        pick_algorithm(i == 0 ? args.algorithm : "auto", call.ask, net, pos, problems);
-    call.algorithm = choice.row;
-    reasons.push_back(choice.reason);
-    ops += estimated_ops(call, request.cluster,
-                         args.full ? Fold::full(request.cluster) : Fold::orbits(request.cluster));
-    request.calls.push_back(std::move(call));
-  }
-  throw_if_any(problems);
+  for (const CollectiveCall& call : request.calls)
+    ops += estimated_ops(call, request.cluster, fold);
   refuse_too_many_ops(ops, args.full, argument_pos("--topology", args.topology));
 
   Lowered lowered = lower_collectives(request);
-  for (std::size_t i = 0; i < reasons.size(); ++i) lowered.plan.collectives[i].reason = reasons[i];
+  for (std::size_t i = 0; i < made.reasons.size(); ++i) {
+    lowered.plan.collectives[i].reason = made.reasons[i];
+  }
   lowered.plan.assumptions = collective_assumptions(request, args.bytes_per_rank);
   Run run;
   run.name = args.kind;

@@ -190,6 +190,74 @@ std::vector<std::uint32_t> greedy_order(const std::vector<Item>& items,
   return order;
 }
 
+// Writes the items into a plan, in the order in which the ports send them.
+class AsItArrives {
+ public:
+  AsItArrives(CollectivePlan& plan, const std::vector<Item>& items,
+              std::span<const Pipeline> pipelines)
+      : plan_(plan),
+        items_(items),
+        pipelines_(pipelines),
+        ranks_(plan.representatives()),
+        slot_(static_cast<std::size_t>(plan.ranks())),
+        first_(items.size(), kNone) {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      slot_[static_cast<std::size_t>(ranks_[r])] = static_cast<std::uint32_t>(r);
+    }
+  }
+
+  // The sends of item i, one per representative rank; `before` is the item that its port sends just
+  // before, or kNone.
+  void add(std::uint32_t i, std::uint32_t before, int phase) {
+    first_[i] = static_cast<std::uint32_t>(plan_.sends.size());
+    for (const int rank : ranks_) {
+      Send send = send_of(items_[i], rank);
+      send.phase = phase;
+      const std::uint32_t own = before == kNone ? kNone : sent(before, rank);
+      plan_.add(send, without_none({arrival(items_[i], rank), own}));
+    }
+  }
+
+ private:
+  const Pipeline& pipeline_of(const Item& item) const { return pipelines_[item.pipeline]; }
+
+  std::uint32_t sent(std::uint32_t item, int rank) const {
+    return first_[item] + slot_[static_cast<std::size_t>(plan_.representative(rank))];
+  }
+
+  // The send that brought the item's chunk to `rank`; kNone when it is its own.
+  std::uint32_t arrival(const Item& item, int rank) const {
+    if (item.brought_by == kNone) return kNone;
+    const Pipeline& pipeline = pipeline_of(item);
+    const int axis = pipeline.order[items_[item.brought_by].stage];
+    return sent(item.brought_by, shifted(plan_.sizes, rank, axis, -pipeline.direction));
+  }
+
+  Send send_of(const Item& item, int rank) const {
+    const Pipeline& pipeline = pipeline_of(item);
+    Send send;
+    send.from = rank;
+    send.axis = pipeline.order[item.stage];
+    send.direction = pipeline.direction;
+    send.to = shifted(plan_.sizes, rank, send.axis, pipeline.direction);
+    send.chunks = {.origin = rank, .piece = pipeline.piece};
+    for (const int a : pipeline.order) {
+      const int behind = item.offsets[static_cast<std::size_t>(a)];
+      send.chunks.origin =
+          shifted(plan_.sizes, send.chunks.origin, a, -pipeline.direction * behind);
+    }
+    send.share = plan_.share_of(send.chunks);
+    return send;
+  }
+
+  CollectivePlan& plan_;
+  const std::vector<Item>& items_;
+  std::span<const Pipeline> pipelines_;
+  std::vector<int> ranks_;
+  std::vector<std::uint32_t> slot_;   // [ranks] index among the representatives
+  std::vector<std::uint32_t> first_;  // [items] the send of the first representative
+};
+
 }  // namespace
 
 CollectivePlan gather_as_it_arrives(const PlanFrame& frame, std::span<const Pipeline> pipelines,
@@ -207,52 +275,14 @@ CollectivePlan gather_as_it_arrives(const PlanFrame& frame, std::span<const Pipe
     port[i] = static_cast<int>(axis) * 2 + (pipeline.direction < 0 && ports[axis] == 2 ? 1 : 0);
   }
   const int port_count = 2 * static_cast<int>(plan.sizes.size());
-  const std::vector<std::uint32_t> order =
-      greedy_order(items, pipelines, duration, port, port_count);
-
-  const std::vector<int> ranks = plan.representatives();
-  std::vector<std::size_t> slot(static_cast<std::size_t>(plan.ranks()));
-  for (std::size_t r = 0; r < ranks.size(); ++r) slot[static_cast<std::size_t>(ranks[r])] = r;
-  std::vector<std::uint32_t> first(items.size(), kNone);  // item -> send of ranks[0]
+  AsItArrives sends(plan, items, pipelines);
   std::vector<std::uint32_t> previous(static_cast<std::size_t>(port_count), kNone);  // item by port
   int phase = 0;
-  for (const std::uint32_t i : order) {
-    const Item& item = items[i];
-    const Pipeline& pipeline = pipelines[item.pipeline];
-    const int axis = pipeline.order[item.stage];
-    first[i] = static_cast<std::uint32_t>(plan.sends.size());
+  for (const std::uint32_t i : greedy_order(items, pipelines, duration, port, port_count)) {
+    throw_if_interrupted();
     std::uint32_t& before = previous[static_cast<std::size_t>(port[i])];
-    for (const int rank : ranks) {
-      Send send;
-      send.from = rank;
-      send.to = shifted(plan.sizes, rank, axis, pipeline.direction);
-      send.chunks = {.origin = rank, .piece = pipeline.piece};
-      for (const int a : pipeline.order) {
-        send.chunks.origin =
-            shifted(plan.sizes, send.chunks.origin, a,
-                    -pipeline.direction * item.offsets[static_cast<std::size_t>(a)]);
-      }
-      send.share = plan.share_of(send.chunks);
-      send.axis = axis;
-      send.direction = pipeline.direction;
-      send.phase = phase;
-      std::uint32_t data = kNone;
-      if (item.brought_by != kNone) {
-        const Item& source = items[item.brought_by];
-        const int back = pipeline.order[source.stage];
-        const int from = shifted(plan.sizes, rank, back, -pipeline.direction);
-        data =
-            first[item.brought_by] +
-            static_cast<std::uint32_t>(slot[static_cast<std::size_t>(plan.representative(from))]);
-      }
-      const std::uint32_t own =
-          before == kNone
-              ? kNone
-              : first[before] + static_cast<std::uint32_t>(slot[static_cast<std::size_t>(rank)]);
-      plan.add(send, without_none({data, own}));
-    }
+    sends.add(i, before, phase++);
     before = i;
-    ++phase;
   }
   return plan;
 }
