@@ -18,29 +18,42 @@
 namespace shardsim {
 namespace {
 
-// CLI11's complaint, with the nearest command or option.
-int usage_error(CLI::App& app, const CLI::ParseError& error,
-                const std::vector<std::string>& arguments) {
-  std::vector<std::string> known;
-  std::string hint;
-  const CLI::App* at = &app;
-  for (const CLI::App* sub : app.get_subcommands()) at = sub;
-  if (at == &app) {
-    for (const CLI::App* sub : app.get_subcommands({})) known.push_back(sub->get_name());
+// The command that the arguments got to, or the program itself.
+const CLI::App& reached(const CLI::App& app) {
+  const std::vector<CLI::App*> used = app.get_subcommands();
+  return used.empty() ? app : *used.back();
+}
+
+// "did you mean" for the first argument that is close to, but not, a command or option.
+std::string near_argument(const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& known) {
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string close = nearest(name, known);
+    if (!close.empty()) return fmt::format("\n  did you mean \"{}\"?", close);
   }
-  for (const CLI::Option* option : at->get_options()) {
+  return "";
+}
+
+// CLI11's complaint in our words, with the nearest command or option.
+int usage_error(const CLI::App& app, const CLI::ParseError& error,
+                const std::vector<std::string>& arguments) {
+  const CLI::App& at = reached(app);
+  std::vector<std::string> commands;
+  for (const CLI::App* sub : app.get_subcommands({})) commands.push_back(sub->get_name());
+  std::vector<std::string> known = &at == &app ? commands : std::vector<std::string>{};
+  for (const CLI::Option* option : at.get_options()) {
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   }
-  for (const std::string& argument : arguments) {
-    if (std::find(known.begin(), known.end(), argument) != known.end()) continue;
-    const std::string close = nearest(argument.substr(0, argument.find('=')), known);
-    if (!close.empty() && close != argument.substr(0, argument.find('='))) {
-      hint = fmt::format("\n  did you mean \"{}\"?", close);
-      break;
-    }
+  std::string message = error.what();
+  if (&at == &app) {
+    message = fmt::format("expected a command ({}), found {}", joined_or(commands),
+                          arguments.empty() ? "none" : fmt::format("\"{}\"", arguments.front()));
   }
-  std::fprintf(stderr, "shardsim: %s%s\n  see shardsim %s--help\n", error.what(), hint.c_str(),
-               at == &app ? "" : (at->get_name() + " ").c_str());
+  std::fprintf(stderr, "shardsim: %s%s\n  see shardsim %s--help\n", message.c_str(),
+               near_argument(arguments, known).c_str(),
+               &at == &app ? "" : (at.get_name() + " ").c_str());
   return 2;
 }
 
@@ -113,9 +126,10 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
 }
 
 void declare_list(CLI::App& app, Arguments& args) {
-  CLI::App* list = app.add_subcommand(
-      "list", "chips, topologies, models, collectives, presets, fields, reports, schema");
-  list->add_option("what", args.list_what, "which table")->required();
+  CLI::App* list = app.add_subcommand("list", "print a table: chips, models, presets, fields, …");
+  list->add_option("what", args.list_what,
+                   "chips, topologies, models, collectives, presets, fields, reports or schema")
+      ->required();
   list->add_option("--format", args.list_format, "text or json (default text)");
   list->callback([&args] { list_command(args.list_what, args.list_format); });
 
@@ -150,14 +164,13 @@ int command_line(int argc, char** argv) {
 }  // namespace shardsim
 
 int main(int argc, char** argv) {
-  using namespace shardsim;
   try {
-    catch_interrupts();
-    return command_line(argc, argv);
-  } catch (const ConfigError& error) {
+    shardsim::catch_interrupts();
+    return shardsim::command_line(argc, argv);
+  } catch (const shardsim::ConfigError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
-  } catch (const Interrupted& error) {
+  } catch (const shardsim::Interrupted& error) {
     std::fprintf(stderr, "shardsim: %s\n", error.what());
     return 130;
   } catch (const std::exception& error) {

@@ -16,6 +16,13 @@ void print(const std::string& text) {
   }
 }
 
+namespace {
+
+constexpr std::size_t kWidest = 100;    // columns of a line
+constexpr std::size_t kNarrowest = 35;  // of the last column of a table
+
+}  // namespace
+
 std::string rows_text(const Rows& rows) {
   std::vector<std::size_t> width;
   for (const auto& row : rows) {
@@ -25,12 +32,17 @@ std::string rows_text(const Rows& rows) {
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    int column = 0;
+    std::size_t column = 0;
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {
       line += fmt::format("{:<{}}  ", row[i], width[i]);
-      column += static_cast<int>(width[i]) + 2;
+      column += width[i] + 2;
     }
-    text += line + wrapped(row.back(), 100, std::min(column, 60)) + "\n";
+    // A wide table gives its last column a line of its own.
+    if (column > kWidest - kNarrowest && column + row.back().size() > kWidest) {
+      line += "\n    ";
+      column = 4;
+    }
+    text += line + wrapped(row.back(), kWidest, static_cast<int>(column)) + "\n";
   }
   return text;
 }

@@ -126,7 +126,6 @@ int hops(Wiring wiring, int size, int displacement) {
     case Wiring::ring:
       return std::min(displacement, size - displacement);
     case Wiring::ring_oneway:
-      return displacement;
     case Wiring::pair:
       return displacement;
     case Wiring::star:

@@ -9,14 +9,16 @@ namespace {
 
 // The rows as a tree: a node per path.
 struct Node {
+  std::string key;
   const FieldRow* row = nullptr;
-  std::vector<std::pair<std::string, Node>> children;  // in table order
+  std::vector<Node> children;  // in table order
 
   Node& child(const std::string& name) {
-    for (auto& [key, node] : children) {
-      if (key == name) return node;
+    for (Node& node : children) {
+      if (node.key == name) return node;
     }
-    return children.emplace_back(name, Node{}).second;
+    children.push_back({name, nullptr, {}});
+    return children.back();
   }
 };
 
@@ -66,13 +68,13 @@ void add_properties(const Node& node, Object& schema) {
   Object properties;
   Array required;
   Json others = false;
-  for (const auto& [key, child] : node.children) {
-    if (key == "*") {
+  for (const Node& child : node.children) {
+    if (child.key == "*") {
       others = schema_of(child);
       continue;
     }
-    properties.emplace_back(key, schema_of(child));
-    if (child.row != nullptr && child.row->required) required.push_back(key);
+    properties.emplace_back(child.key, schema_of(child));
+    if (child.row != nullptr && child.row->required) required.push_back(child.key);
   }
   if (!properties.empty()) schema.emplace_back("properties", std::move(properties));
   schema.emplace_back("additionalProperties", std::move(others));

@@ -94,9 +94,9 @@ Node open_yaml(const std::string& path, const SourcePos& wanted_at, Problems& pr
   if (const auto why = why_no_file(path)) {
     const std::string hint = fs::exists(path) ? "" : nearest_file(path);
     const bool by_name = wanted_at.source != nullptr;
-    const SourcePos whole{std::make_shared<const Source>(Source{path, ""}), 0, 0, 1};
-    problems.push_back(
-        {by_name ? wanted_at : whole, by_name ? fmt::format("{}: {}", path, *why) : *why, hint});
+    SourcePos at = wanted_at;
+    if (!by_name) at = {std::make_shared<const Source>(Source{path, ""}), 0, 0, 1};
+    problems.push_back({at, by_name ? fmt::format("{}: {}", path, *why) : *why, hint});
     return {};
   }
   std::string text = read_file(path, kLargestYaml);

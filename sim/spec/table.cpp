@@ -68,8 +68,8 @@ const TypeRow& type_row(FieldType type) {
 }
 
 std::span<const Field> fields() {
-  static const std::vector<Field> rows = all_fields();
-  return rows;
+  static const std::vector<Field> kRows = all_fields();
+  return kRows;
 }
 
 std::span<const std::string_view> later_fields() {
