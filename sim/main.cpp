@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
+#include <new>
 
 #include "base/file.h"
 #include "base/problem.h"
@@ -128,8 +130,7 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
 void declare_list(CLI::App& app, Arguments& args) {
   CLI::App* list = app.add_subcommand("list", "print a table: chips, models, presets, fields, …");
   list->add_option("what", args.list_what,
-                   "chips, topologies, models, collectives, presets, fields, reports or schema")
-      ->required();
+                   "chips, topologies, models, collectives, presets, fields, reports or schema");
   list->add_option("--format", args.list_format, "text or json (default text)");
   list->callback([&args] { list_command(args.list_what, args.list_format); });
 
@@ -154,7 +155,10 @@ int command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      app.exit(error);
+      return std::cout.flush() ? 0 : 1;
+    }
     return usage_error(app, error, {argv + 1, argv + argc});
   }
   return 0;
@@ -173,6 +177,9 @@ int main(int argc, char** argv) {
   } catch (const shardsim::Interrupted& error) {
     std::fprintf(stderr, "shardsim: %s\n", error.what());
     return 130;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "shardsim: out of memory; fold (without --full) or use --grain fluid\n");
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "shardsim: %s\n", error.what());
     return 1;

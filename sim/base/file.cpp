@@ -131,11 +131,12 @@ std::string resolved(const std::string& path) {
 }  // namespace
 
 std::string read_file(const std::string& path, std::size_t limit) {
-  const Descriptor fd(open_retrying(path, O_RDONLY));
+  const Descriptor fd(open_retrying(path, O_RDONLY | O_NONBLOCK));  // a FIFO must not block
   if (fd.get() < 0) fail(path, "cannot read", errno);
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) fail(path, "cannot read", errno);
   if (S_ISDIR(info.st_mode)) fail(path, "cannot read", EISDIR);
+  if (!S_ISREG(info.st_mode)) throw std::runtime_error(path + ": cannot read: not a regular file");
   std::string content;
   std::string buffer(64 * 1024, '\0');
   for (;;) {
@@ -188,8 +189,8 @@ void catch_interrupts() {
   struct sigaction action = {};
   action.sa_handler = note_interrupt;  // no SA_RESTART: a blocked read or write returns EINTR
   sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit fails the write, which removes the temporaries
 }
 
 bool interrupted() {
@@ -202,8 +203,12 @@ void throw_if_interrupted() {
 
 std::string data_dir() {
   const char* chosen = std::getenv("SHARDSIM_DATA");
-  if (chosen != nullptr && *chosen != '\0') return chosen;
-  return SHARDSIM_SOURCE_DIR;
+  if (chosen == nullptr || *chosen == '\0') return SHARDSIM_SOURCE_DIR;
+  if (!fs::is_directory(fs::path(chosen) / "configs")) {
+    throw std::runtime_error(
+        fmt::format("SHARDSIM_DATA={}: expected a directory that holds configs/ and models/", chosen));
+  }
+  return chosen;
 }
 
 }  // namespace shardsim

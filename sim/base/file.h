@@ -26,13 +26,14 @@ void write_files(const std::vector<OutputFile>& files);
 // std::runtime_error naming the path. Called before a long run, so that it fails early.
 void require_writable_directory(const std::string& path);
 
-// Ctrl-C: installs handlers for SIGINT and SIGTERM that only set a flag.
+// Ctrl-C: installs handlers for SIGINT, SIGTERM and SIGHUP that only set a flag.
 void catch_interrupts();
 bool interrupted();
 // Throws Interrupted (base/problem.h) when the flag is set.
 void throw_if_interrupted();
 
 // Where models/ and configs/ are: $SHARDSIM_DATA, else the source tree this binary was built from.
+// Throws std::runtime_error when the variable names no such directory.
 std::string data_dir();
 
 }  // namespace shardsim

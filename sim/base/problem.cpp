@@ -209,6 +209,10 @@ std::string suggestion(std::string_view name, std::span<const std::string> candi
   return fmt::format("expected one of {}", fmt::join(candidates, ", "));
 }
 
+std::string printable(std::string_view text) {
+  return shown(text);
+}
+
 std::string joined_or(std::span<const std::string> names) {
   if (names.empty()) return {};
   if (names.size() == 1) return names.front();

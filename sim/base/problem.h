@@ -75,6 +75,9 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 // most 12 candidates and none is close, or "".
 std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 
+// The text with control and non-UTF-8 bytes shown as \xNN: safe to print on a terminal.
+std::string printable(std::string_view text);
+
 // "a, b or c".
 std::string joined_or(std::span<const std::string> names);
 

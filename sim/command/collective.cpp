@@ -28,7 +28,7 @@ Collective kind_named(const char* option, const std::string& name, std::vector<P
   return Collective::all_gather;
 }
 
-std::vector<int> axes_named(const std::string& over, const Cluster& cluster,
+std::vector<int> axes_named(const std::optional<std::string>& given, const Cluster& cluster,
                             std::vector<Problem>& problems) {
   std::vector<std::string> names;
   std::vector<int> all;
@@ -36,7 +36,8 @@ std::vector<int> axes_named(const std::string& over, const Cluster& cluster,
     all.push_back(static_cast<int>(names.size()));
     names.push_back(axis.name);
   }
-  if (over.empty()) return all;
+  if (!given) return all;
+  const std::string& over = *given;
   std::vector<int> axes;
   const SourcePos pos = argument_pos("--over", over);
   std::size_t from = 0;
@@ -111,16 +112,16 @@ Cluster read_cluster(const CollectiveArguments& args, std::vector<Problem>& prob
 
 // --bytes or --bytes-per-rank, as written.
 Bytes read_size(const CollectiveArguments& args, std::vector<Problem>& problems) {
-  const bool whole = !args.bytes.empty();
-  if (whole != args.bytes_per_rank.empty()) {
+  const bool whole = args.bytes.has_value();
+  if (whole == args.bytes_per_rank.has_value()) {
     problems.push_back({argument_pos("collective", args.kind),
                         fmt::format("expected either --bytes or --bytes-per-rank, found {}",
                                     whole ? "both" : "neither"),
                         "for example --bytes 64MiB"});
     return {};
   }
-  return whole ? quantity("--bytes", args.bytes, parse_bytes, problems)
-               : quantity("--bytes-per-rank", args.bytes_per_rank, parse_bytes, problems);
+  return whole ? quantity("--bytes", *args.bytes, parse_bytes, problems)
+               : quantity("--bytes-per-rank", *args.bytes_per_rank, parse_bytes, problems);
 }
 
 struct Wanted {
@@ -140,6 +141,26 @@ std::vector<Wanted> read_kinds(const CollectiveArguments& args, std::vector<Prob
   return kinds;
 }
 
+// --shift is for collective-permute, and must move something.
+void check_shift(const CollectiveArguments& args, const std::vector<Wanted>& kinds,
+                 const Axis& last, std::vector<Problem>& problems) {
+  if (!args.shift) return;
+  const SourcePos pos = argument_pos("--shift", std::to_string(*args.shift));
+  const bool permutes = std::any_of(kinds.begin(), kinds.end(), [](const Wanted& wanted) {
+    return wanted.kind == Collective::collective_permute;
+  });
+  if (!permutes) {
+    problems.push_back({pos, "expected --shift with a collective-permute only, found none", ""});
+  } else if (*args.shift % last.size == 0) {
+    problems.push_back(
+        {pos,
+         fmt::format("expected a shift that is no multiple of the {} devices along {}, "
+                     "found {}: nothing would move",
+                     last.size, last.name, *args.shift),
+         ""});
+  }
+}
+
 struct Calls {
   std::vector<CollectiveCall> calls;
   std::vector<std::string> reasons;  // [calls] of the algorithm
@@ -149,11 +170,12 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
                  const Cluster& cluster, std::vector<Problem>& problems) {
   const std::vector<int> axes = axes_named(args.over, cluster, problems);
   throw_if_any(problems);
+  check_shift(args, kinds, cluster.axes[static_cast<std::size_t>(axes.back())], problems);
   const GroupNet net = group_net(cluster, axes);
   Calls made;
   for (const Wanted& wanted : kinds) {
-    CollectiveCall call{{wanted.kind, size, args.shift}, nullptr, axes};
-    if (args.bytes.empty()) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
+    CollectiveCall call{{wanted.kind, size, args.shift.value_or(1)}, nullptr, axes};
+    if (!args.bytes) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
     const AlgorithmChoice choice =
         pick_algorithm(wanted.algorithm, call.ask, net, wanted.pos, problems);
     call.algorithm = choice.row;
@@ -183,14 +205,14 @@ void collective_command(const CollectiveArguments& args) {
   const Fold fold = args.full ? Fold::full(request.cluster) : Fold::orbits(request.cluster);
   double ops = 0;
   for (const CollectiveCall& call : request.calls)
-    ops += estimated_ops(call, request.cluster, fold);
+    ops += estimated_ops(call, request.cluster, fold, request.grain);
   refuse_too_many_ops(ops, args.full, argument_pos("--topology", args.topology));
 
   Lowered lowered = lower_collectives(request);
   for (std::size_t i = 0; i < made.reasons.size(); ++i) {
     lowered.plan.collectives[i].reason = made.reasons[i];
   }
-  lowered.plan.assumptions = collective_assumptions(request, args.bytes_per_rank);
+  lowered.plan.assumptions = collective_assumptions(request, args.bytes_per_rank.value_or(""));
   Run run;
   run.name = args.kind;
   run.engine = engine->name;

@@ -1,6 +1,7 @@
 // `shardsim collective`: one collective, or several at once, beside its closed form.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,11 +9,11 @@ namespace shardsim {
 
 // As written on the command line.
 struct CollectiveArguments {
-  std::string kind, topology, bandwidth, latency = "0", bytes, bytes_per_rank, algorithm = "auto",
-                                         over;
+  std::string kind, topology, bandwidth, latency = "0", algorithm = "auto";
+  std::optional<std::string> bytes, bytes_per_rank, over;
   std::string grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> beside;
-  int shift = 1;
+  std::optional<int> shift;
   bool full = false;
 };
 

@@ -21,8 +21,7 @@ namespace shardsim {
 namespace {
 
 Rows list_chips() {
-  Rows rows = {
-      {"chip", "bf16 peak", "memory", "read at", "link (one way)", "variants"}};
+  Rows rows = {{"chip", "bf16 peak", "memory", "read at", "link (one way)", "variants"}};
   for (const std::string& name : chip_names()) {
     const ChipSpec chip = load_chip(name);
     std::string peak = "-";

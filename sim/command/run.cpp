@@ -24,6 +24,8 @@ RunSpec load_with(const RunArguments& args) {
 // Figures for MFU and tokens/s: the nominal peak in the precision of the activations.
 Workload workload_of(const RunSpec& spec, const Prepared& run) {
   Workload work;
+  work.layers = run.layers;
+  work.model_layers = spec.model_spec.layers;
   work.tokens = static_cast<double>(spec.batch.global.value) * spec.batch.length.value;
   work.model_flops =
       run.sharded.model_flops * (static_cast<double>(run.layers) * run.batch.microbatches);
@@ -77,8 +79,12 @@ void run_command(const RunArguments& args) {
     return;
   }
   std::string text = run_table(run, metrics) + "\nwrote";
-  for (const OutputFile& file : files) text += " " + file.path;
-  print(text + "\n");
+  for (const OutputFile& file : files) {
+    text += fmt::format(" {} ({})", file.path,
+                        to_text(Bytes{static_cast<double>(file.content.size())}));
+  }
+  print(text +
+        "\nnext: open trace.json in ui.perfetto.dev; change one thing with --set KEY=VALUE\n");
 }
 
 void check_command(const RunArguments& args) {

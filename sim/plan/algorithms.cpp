@@ -149,6 +149,9 @@ ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
     case Collective::all_reduce:
       return {2.0 * (ask.bytes / w), "2V/" + over, false};
     case Collective::all_to_all: {
+      if (star(net)) return {ask.bytes / static_cast<double>(net.ranks()) / w, "V/(N*W)", false};
+      if (first.wiring == Wiring::ring_oneway && k == 1)
+        return {ask.bytes / 2.0 / w, "V/(2W)", false};
       const BytesPerSec one = first.w1 * first.ports;
       if (k == 1) return {ask.bytes / 4.0 / one, "V/(4W)", false};
       return {ask.bytes * (longest_axis / 4.0 / net.ranks()) / one, "V*max(A)/(4*N*W)", false};

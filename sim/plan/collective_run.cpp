@@ -6,8 +6,8 @@ namespace shardsim {
 
 namespace {
 
-constexpr double kMostOps = 3e7;
-constexpr double kBytesPerOp = 120;  // op, dependencies, start and end
+constexpr double kMostOps = 1.2e7;
+constexpr double kBytesPerOp = 200;  // op, dependencies, start and end
 
 }  // namespace
 
@@ -84,7 +84,7 @@ void refuse_too_many_ops(double ops, bool full, const SourcePos& pos) {
                     "(about {:.3g} GiB)",
                     kMostOps / 1e6, ops / 1e6, ops * kBytesPerOp / 1073741824.0),
         full ? "leave out --full: folding by symmetry gives the same times"
-             : "use --grain fluid"}});
+             : "fewer devices, or --grain fluid"}});
 }
 
 Lowered lower_collectives(const CollectiveRequest& request) {

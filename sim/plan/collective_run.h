@@ -36,7 +36,7 @@ struct CollectiveRequest {
 };
 Lowered lower_collectives(const CollectiveRequest& request);
 
-// Throws ConfigError at `pos` when the graph would have more than about 30 million ops.
+// Throws ConfigError at `pos` when the graph would have more than about 12 million ops.
 void refuse_too_many_ops(double ops, bool full, const SourcePos& pos);
 
 }  // namespace shardsim

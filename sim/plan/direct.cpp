@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "base/file.h"
+
 namespace shardsim {
 
 namespace {
@@ -36,13 +38,15 @@ int displaced(std::span<const int> sizes, int from, int displacement) {
 struct Class {
   std::vector<int> displacements;
   std::vector<double> load;
-  int distance = 0;
+  int shortest = 0;
+  int distance = 0;  // of the farthest
 };
 
 std::vector<Class> classes(std::span<const int> sizes, std::span<const Wiring> wiring) {
   const int ranks = std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>());
   std::map<std::vector<int>, Class> by_key;
   for (int d = 1; d < ranks; ++d) {
+    if (d % 4096 == 0) throw_if_interrupted();
     const std::vector<int> at = rank_coordinates(sizes, d);
     std::vector<std::vector<int>> alike(sizes.size());  // hops of the axes alike to axis i, i first
     std::vector<double> load(sizes.size());
@@ -63,7 +67,7 @@ std::vector<Class> classes(std::span<const int> sizes, std::span<const Wiring> w
     key.insert(key.begin(), distance);
     Class& c = by_key[key];
     c.displacements.push_back(d);
-    c.distance = distance;
+    c.shortest = c.distance = distance;
     c.load.resize(sizes.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) c.load[i] += load[i];
   }
@@ -76,6 +80,7 @@ void absorb(Class& into, const Class& other) {
   into.displacements.insert(into.displacements.end(), other.displacements.begin(),
                             other.displacements.end());
   for (std::size_t i = 0; i < into.load.size(); ++i) into.load[i] += other.load[i];
+  into.shortest = std::min(into.shortest, other.shortest);
   into.distance = std::max(into.distance, other.distance);
 }
 
@@ -119,6 +124,17 @@ std::vector<Class> rounds(std::vector<Class> all, std::size_t axes) {
   return result;
 }
 
+std::vector<Class> all_rounds(std::span<const int> sizes, std::span<const Wiring> wiring) {
+  std::vector<Class> all = classes(sizes, wiring);
+  if (wiring[0] == Wiring::star) {  // one hop: nothing is relayed, one round will do
+    while (all.size() > 1) {
+      absorb(all.front(), all.back());
+      all.pop_back();
+    }
+  }
+  return rounds(std::move(all), sizes.size());
+}
+
 }  // namespace
 
 int hops(Wiring wiring, int size, int displacement) {
@@ -132,6 +148,15 @@ int hops(Wiring wiring, int size, int displacement) {
       return displacement == 0 ? 0 : 1;
   }
   return 0;
+}
+
+std::vector<AllToAllRound> all_to_all_rounds(std::span<const int> sizes,
+                                             std::span<const Wiring> wiring) {
+  std::vector<AllToAllRound> result;
+  for (const Class& c : all_rounds(sizes, wiring)) {
+    result.push_back({c.load, c.shortest, c.distance});
+  }
+  return result;
 }
 
 CollectivePlan direct_gather(const PlanFrame& frame) {
@@ -152,29 +177,27 @@ CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring>
   CollectivePlan plan = empty_plan(frame, Collective::all_to_all);
   const double ranks = plan.ranks();
   const std::vector<int> reps = plan.representatives();
-  std::vector<Class> all = classes(plan.sizes, wiring);
-  const bool star = wiring[0] == Wiring::star;  // one hop: nothing is relayed, one round will do
-  if (star && !all.empty()) {
-    while (all.size() > 1) {
-      absorb(all.front(), all.back());
-      all.pop_back();
-    }
-  }
   std::vector<std::uint32_t> barrier;
   int phase = 0;
-  for (const Class& round : rounds(std::move(all), plan.sizes.size())) {
+  for (const Class& round : all_rounds(plan.sizes, wiring)) {
     std::vector<std::uint32_t> sent;
+    throw_if_interrupted();
     for (const int d : round.displacements) {
       for (const int rank : reps) {
         const int to = displaced(plan.sizes, rank, d);
         Send send{.from = rank, .to = to, .chunks = {.origin = rank, .dest = to}};
         send.share = 1.0 / (ranks * ranks);
         send.phase = phase;
+        send.stage = phase;
         send.posted = true;
         sent.push_back(plan.add(send, barrier));
       }
     }
-    Send join{.from = reps[0], .to = reps[0], .chunks = {.origin = reps[0]}, .phase = phase};
+    Send join{.from = reps[0],
+              .to = reps[0],
+              .chunks = {.origin = reps[0]},
+              .phase = phase,
+              .stage = phase};
     barrier = {plan.add(join, sent)};
     ++phase;
   }

@@ -23,6 +23,15 @@ CollectivePlan direct_gather(const PlanFrame& frame);
 // of group axis i.
 CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring> wiring);
 
+// The rounds of direct_all_to_all, in order.
+struct AllToAllRound {
+  std::vector<double> load;  // [axes] chunks that pass one port of the axis
+  int shortest = 0;          // hops of the nearest and the farthest destination
+  int longest = 0;
+};
+std::vector<AllToAllRound> all_to_all_rounds(std::span<const int> sizes,
+                                             std::span<const Wiring> wiring);
+
 // Every rank sends its 1/N of V to the rank `by` further along the last axis.
 CollectivePlan shift(const PlanFrame& frame, int by);
 

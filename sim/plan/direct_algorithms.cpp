@@ -62,33 +62,61 @@ Seconds rounds_on_one_axis(const GroupAxis& axis, Bytes chunk) {
   return now;
 }
 
-// The load of the busiest port (Scaling Book ch. 3: V/(4W) on an even two-way ring, W = 2*W1, and
-// V*max(A)/(4*N*W) on a torus).
+std::string bandwidth_formula(const GroupAxis& axis) {
+  switch (axis.wiring) {
+    case Wiring::pair:
+      return "V/(4*W1)";
+    case Wiring::ring_oneway:
+      return "(N-1)/(2*N) * V/W1";
+    case Wiring::ring:
+      return axis.size % 2 == 0 ? "V/(8*W1) = V/(4*W)" : "(N^2-1)/(8*N^2) * V/W1";
+    case Wiring::star:
+      return "(N-1)/N^2 * V/W1";
+  }
+  return "";
+}
+
+constexpr const char* kRounds = ", rounds of distance d no sooner than d*a";
+
+// One ring: the load of a port (Scaling Book ch. 3: V/(4W) on an even two-way ring, W = 2*W1).
+ClosedForm form_on_one_axis(const GroupAxis& axis, Bytes chunk) {
+  std::string formula = bandwidth_formula(axis);
+  if (axis.latency > Seconds{}) formula += kRounds;
+  return {rounds_on_one_axis(axis, chunk), std::move(formula)};
+}
+
+// A torus: the load of the busiest port, V*max(A)/(4*N*W) on equal even axes (Scaling Book ch. 3).
+ClosedForm form_on_torus(const GroupNet& net, Bytes chunk) {
+  const double n = net.ranks();
+  Seconds load;
+  Seconds latency;
+  for (const GroupAxis& axis : net.axes) {
+    load = std::max(load, hop_load(axis) * (n / axis.size) * chunk / axis.w1);
+    latency = std::max(latency, axis.latency);
+  }
+  const std::string formula = "V/W1 * max over axes of (sum of hops)/(A*N)";
+  if (latency == Seconds{}) return {load, formula};
+  std::vector<Wiring> wiring;
+  for (const GroupAxis& axis : net.axes) wiring.push_back(axis.wiring);
+  ClosedForm form{Seconds{}, formula + kRounds};
+  for (const AllToAllRound& round : all_to_all_rounds(net.sizes(), wiring)) {
+    Seconds busiest;
+    for (std::size_t i = 0; i < net.axes.size(); ++i) {
+      busiest = std::max(busiest, round.load[i] * chunk / net.axes[i].w1);
+    }
+    form.time = std::max(form.time, round.longest * latency) + busiest;
+    form.exact = form.exact && round.shortest == round.longest;
+  }
+  return form;
+}
+
 ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
   const double n = net.ranks();
   const Bytes chunk = ask.bytes / (n * n);
   if (star(net)) {
     return {net.axes[0].latency + (n - 1) * chunk / net.axes[0].w1, "a + (N-1)/N^2 * V/W1"};
   }
-  if (net.axes.size() == 1) {
-    const GroupAxis& axis = net.axes[0];
-    const bool oneway = axis.wiring == Wiring::ring_oneway;
-    const char* formula = axis.wiring == Wiring::pair ? "V/(4*W1), latency a first"
-                          : oneway             ? "(N-1)/(2*N) * V/W1, latency hidden by rounds"
-                          : axis.size % 2 == 0 ? "V/(8*W1) = V/(4*W), latency hidden by rounds"
-                                               : "(N^2-1)/(8*N^2) * V/W1, latency hidden by rounds";
-    return {rounds_on_one_axis(axis, chunk), formula};
-  }
-  Seconds load;
-  Seconds farthest;
-  Seconds nearest_hop = net.axes[0].latency;
-  for (const GroupAxis& axis : net.axes) {
-    nearest_hop = std::min(nearest_hop, axis.latency);
-    load = std::max(load, hop_load(axis) * (n / axis.size) * chunk / axis.w1);
-    farthest += longest(axis) * axis.latency;
-  }
-  return {std::max(nearest_hop + load, farthest), "a + V/W1 * max over axes of hops(A)/(A*N)",
-          farthest == Seconds{}};
+  return net.axes.size() == 1 ? form_on_one_axis(net.axes[0], chunk) : form_on_torus(net, chunk);
 }
 
 }  // namespace

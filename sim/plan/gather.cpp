@@ -53,15 +53,42 @@ Send step_send(const CollectivePlan& plan, const Pipeline& pipeline, std::size_t
 
 }  // namespace
 
+namespace {
+
+// The latest send of one pipeline that left each representative rank.
+class Latest {
+ public:
+  explicit Latest(const CollectivePlan& plan)
+      : plan_(plan), send_(plan.representatives().size(), kNone), slot_(slots(plan)) {}
+
+  std::uint32_t of(int rank) const {
+    return send_[slot_[static_cast<std::size_t>(plan_.representative(rank))]];
+  }
+  std::vector<std::uint32_t>& all() { return send_; }
+
+ private:
+  static std::vector<std::uint32_t> slots(const CollectivePlan& plan) {
+    std::vector<std::uint32_t> slot(static_cast<std::size_t>(plan.ranks()));
+    std::uint32_t next = 0;
+    for (const int rank : plan.representatives()) slot[static_cast<std::size_t>(rank)] = next++;
+    return slot;
+  }
+
+  const CollectivePlan& plan_;
+  std::vector<std::uint32_t> send_;  // [representatives]
+  std::vector<std::uint32_t> slot_;  // [ranks]
+};
+
+}  // namespace
+
 CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
   CollectivePlan plan = empty_plan(frame);
   const std::vector<int> ranks = plan.representatives();
-  // The latest send of each pipeline that left a rank.
-  std::vector<std::vector<std::uint32_t>> latest(
-      pipelines.size(), std::vector<std::uint32_t>(static_cast<std::size_t>(plan.ranks()), kNone));
+  std::vector<Latest> latest(pipelines.size(), Latest(plan));
   std::size_t stages = 0;
   for (const Pipeline& p : pipelines) stages = std::max(stages, p.order.size());
   int phase = 0;
+  std::vector<std::uint32_t> now(ranks.size());
   for (std::size_t stage = 0; stage < stages; ++stage) {
     bool sent = true;
     for (int step = 1; sent; ++step) {
@@ -71,26 +98,21 @@ CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline>
         const Pipeline& pipeline = pipelines[p];
         const int axis = pipeline.order[stage];
         const int size = plan.sizes[static_cast<std::size_t>(axis)];
-        const int steps = pipeline.steps < 0 ? size - 1 : pipeline.steps;
-        if (step > steps) continue;
+        if (step > (pipeline.steps < 0 ? size - 1 : pipeline.steps)) continue;
         sent = true;
         // The bundle came from the neighbour behind, on this axis or, at a stage's first step, on
         // the axis of the stage before.
         const int behind = step > 1 ? axis : (stage > 0 ? pipeline.order[stage - 1] : -1);
-        std::vector<std::uint32_t> now = latest[p];
-        for (const int rank : ranks) {
-          Send send = step_send(plan, pipeline, stage, step, rank);
+        for (std::size_t r = 0; r < ranks.size(); ++r) {
+          Send send = step_send(plan, pipeline, stage, step, ranks[r]);
           send.phase = phase;
           send.stage = static_cast<int>(stage);
-          std::uint32_t data = kNone;
-          if (behind >= 0) {
-            const int source = shifted(plan.sizes, rank, behind, -pipeline.direction);
-            data = latest[p][static_cast<std::size_t>(plan.representative(source))];
-          }
-          const auto own = latest[p][static_cast<std::size_t>(rank)];
-          now[static_cast<std::size_t>(rank)] = plan.add(send, without_none({data, own}));
+          const int source =
+              behind < 0 ? -1 : shifted(plan.sizes, ranks[r], behind, -pipeline.direction);
+          const std::uint32_t data = source < 0 ? kNone : latest[p].of(source);
+          now[r] = plan.add(send, without_none({data, latest[p].of(ranks[r])}));
         }
-        latest[p] = std::move(now);
+        latest[p].all() = now;
       }
       if (sent) ++phase;
     }
@@ -123,6 +145,7 @@ std::vector<Item> all_items(std::span<const int> sizes, std::span<const Pipeline
       for (const auto& [offsets, source] : held) {
         std::uint32_t brought_by = source;
         for (int step = 1; step < sizes[axis]; ++step) {
+          if (items.size() % 4096 == 0) throw_if_interrupted();
           Item item{p, stage, step, offsets, brought_by};
           item.offsets[axis] = step - 1;
           brought_by = static_cast<std::uint32_t>(items.size());

@@ -99,7 +99,7 @@ class StepLowering {
   std::vector<std::size_t> first_choice_;  // [steps] into Prepared::choices
 };
 
-double ops_of(const Prepared& run, const Fold& fold) {
+double ops_of(const Prepared& run, const Fold& fold, Grain grain) {
   double ops = 0;
   std::size_t choice = 0;
   for (const ShardedStatement& step : run.sharded.steps) {
@@ -107,7 +107,7 @@ double ops_of(const Prepared& run, const Fold& fold) {
       for (const ShardedCollective& collective : *list) {
         CollectiveCall call = call_of(collective, run.mesh);
         call.algorithm = run.choices[choice++].row;
-        ops += estimated_ops(call, run.cluster, fold);
+        ops += estimated_ops(call, run.cluster, fold, grain);
       }
     }
     ops += fold.classes();
@@ -117,9 +117,10 @@ double ops_of(const Prepared& run, const Fold& fold) {
 
 void say_facts(const RunSpec& spec, const Prepared& run, Plan& plan) {
   plan.facts.emplace_back(
-      "cluster", fmt::format("{} x {}, {}, W1 = {} each way per link", run.cluster.devices(),
-                             spec.chip_spec.name, run.cluster.text,
-                             to_text(run.link.bandwidth * run.link.efficiency)));
+      "cluster", fmt::format("{} x {}, {}, W1 = {} {}", run.cluster.devices(), spec.chip_spec.name,
+                             run.cluster.text, to_text(run.link.bandwidth * run.link.efficiency),
+                             run.cluster.axes[0].wiring == Wiring::star ? "egress per device"
+                                                                        : "per directed link"));
   std::vector<std::string> mesh;
   for (const MeshAxis& axis : run.mesh.axes) {
     std::vector<std::string> spans;
@@ -161,7 +162,7 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
   plan.mesh = run.mesh;
   plan.layer = run.sharded;
   plan.fold = options.full ? Fold::full(run.cluster) : Fold::orbits(run.cluster);
-  refuse_too_many_ops(ops_of(run, plan.fold), options.full, spec.topology.pos);
+  refuse_too_many_ops(ops_of(run, plan.fold, options.grain), options.full, spec.topology.pos);
   StepLowering lowering(run, plan, options.grain);
   for (int mb = 0; mb < run.batch.microbatches; ++mb) {
     const bool last = mb + 1 == run.batch.microbatches;
@@ -173,6 +174,18 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
   plan.assumptions = assumptions_of(spec, run, options);
   return result;
 }
+
+namespace {
+
+// Whether no matmul of the layer is cut over the axis.
+bool idle(const ShardedLayer& layer, const std::string& axis) {
+  return std::all_of(layer.steps.begin(), layer.steps.end(), [&](const ShardedStatement& step) {
+    const std::vector<std::string>& axes = step.idle_axes;
+    return !step.matmul || std::find(axes.begin(), axes.end(), axis) != axes.end();
+  });
+}
+
+}  // namespace
 
 std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run,
                                         const LowerOptions& options) {
@@ -195,6 +208,12 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
       to_text(run.rates.peak), dtype, to_text(run.rates.memory), to_text(run.rates.launch),
       spec.variant.given ? "of variant " + spec.variant.value : "nominal"));
   said.push_back("nothing overlaps: every collective is exposed");
+  for (const MeshAxis& axis : run.mesh.axes) {
+    if (axis.size > 1 && idle(run.sharded, axis.name)) {
+      said.push_back(fmt::format("mesh axis {} cuts no matmul: its {} devices repeat the same work",
+                                 axis.name, axis.size));
+    }
+  }
   said.push_back(
       "causal attention counts half of its scores; the backward pass is twice the forward; nothing "
       "is "

@@ -46,10 +46,12 @@ class TemplateMaker {
   CollectiveTemplate fluid() {
     for (const DeviceId base : bases()) {
       CollectiveTemplate::Group group = open_group(base);
+      delays_.clear();
       std::vector<std::uint32_t> before;  // the join that ends the stage before
       std::uint32_t phase = 0;
       for (const StageLoad& stage : loads(base)) {
         std::vector<std::uint32_t> sent;
+        if (stage.posted > Seconds{}) before.push_back(delay(stage.posted, group.members.front()));
         for (const auto& [link, share] : stage.load) {
           Op op;
           op.kind = OpKind::transfer;
@@ -201,6 +203,7 @@ class TemplateMaker {
   struct StageLoad {
     std::map<std::uint32_t, double> load;  // by link orbit, share of V
     Seconds latency;                       // of the longest chain of sends within the stage
+    Seconds posted;                        // from the start of the collective, of posted sends
   };
 
   std::vector<StageLoad> loads(DeviceId base) const {
@@ -214,7 +217,8 @@ class TemplateMaker {
       done[i] = start;
       if (send.from != send.to) {
         for (const Route& route : routes_of(send, device_of(base, send.from), base)) {
-          done[i] = std::max(done[i], send.posted ? route.latency : start + route.latency);
+          if (send.posted) stage.posted = std::max(stage.posted, route.latency);
+          if (!send.posted) done[i] = std::max(done[i], start + route.latency);
           for (const std::uint32_t link : orbit(route))
             stage.load[link] += send.share * route.share;
         }
@@ -296,10 +300,18 @@ CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call
   return bracket;
 }
 
-double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const Fold& fold) {
+double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const Fold& fold,
+                     Grain grain) {
   const GroupNet net = group_net(cluster, call.axes);
   if (net.ranks() == 1 || call.algorithm == nullptr) return 1;
-  return call.algorithm->sends_per_rank(call.ask, net) * fold.classes();
+  double links = 1;  // of a routed message, on average
+  const bool routed =
+      call.ask.kind == Collective::all_to_all || call.ask.kind == Collective::collective_permute;
+  for (const GroupAxis& axis : net.axes) {
+    if (routed && axis.wiring != Wiring::star) links += axis.size / (2.0 * axis.ports);
+  }
+  const double messages = call.algorithm->sends_per_rank(call.ask, net) * fold.classes();
+  return messages * (1 + links / 10) * (grain == Grain::fluid ? 0.1 : 1.0);
 }
 
 }  // namespace shardsim

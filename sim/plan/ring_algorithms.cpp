@@ -64,8 +64,7 @@ ClosedForm form_whole(const CollectiveAsk& ask, const GroupNet& net) {
   const GroupAxis& axis = net.axes[0];
   const Seconds step = axis.latency + ask.bytes / static_cast<double>(axis.size) / axis.w1;
   const int steps = axis.size / 2;
-  return {rounds(ask.kind) * steps * step,
-          times(ask.kind, "floor(N/2) * (a + V/(N*W1))")};
+  return {rounds(ask.kind) * steps * step, times(ask.kind, "floor(N/2) * (a + V/(N*W1))")};
 }
 
 CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net,

@@ -32,7 +32,8 @@ Json collective_summary(const Run& run, const Metrics& metrics);
 // the time it flows.
 std::string trace_json(const Run& run, const Metrics& metrics);
 
-// Times in a table: microseconds to four decimals up to a second ("293.6013 us"), seconds beyond.
+// Times in a table: microseconds to four decimals ("293.6013 us"), nanoseconds below a tenth of
+// one, seconds from one second on.
 std::string fine_text(Seconds seconds);
 
 // Lines of at most `width` columns, broken at blanks; later lines begin with `indent` blanks.

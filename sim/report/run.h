@@ -14,6 +14,8 @@ namespace shardsim {
 
 // What the metrics need beyond plan and timeline; absent for `collective`.
 struct Workload {
+  int layers = 1;         // simulated
+  int model_layers = 1;   // of the whole model
   double tokens = 0;      // in the step, over all devices
   Flops model_flops;      // of the step, whole machine, no redundancy
   FlopsPerSec peak;       // of one device, nominal, in the run's activation precision

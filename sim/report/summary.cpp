@@ -103,6 +103,8 @@ Json run_summary(const Run& run, const Metrics& metrics) {
                 {"engine", run.engine},
                 {"grain", std::string(to_text(run.grain))},
                 {"classes", run.plan.fold.classes()},
+                {"layers", run.workload ? Json(run.workload->layers) : Json(nullptr)},
+                {"model_layers", run.workload ? Json(run.workload->model_layers) : Json(nullptr)},
                 {"devices", run.plan.cluster.devices()},
                 {"operations", static_cast<std::int64_t>(run.graph.size())},
                 {"collectives", std::move(collectives)},

@@ -11,8 +11,14 @@ namespace shardsim {
 
 namespace {
 
-constexpr int kWidth = 100;
+constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMostLinks = 8;
+
+// At most `width` characters; what is cut off is shown by a dot.
+std::string cut(std::string text, std::size_t width) {
+  if (text.size() > width) text = text.substr(0, width - 1) + ".";
+  return text;
+}
 
 std::string percent(double ratio) {
   return fmt::format("{:.1f} %", 100 * ratio);
@@ -22,18 +28,20 @@ std::string percent(double ratio) {
 std::string against(Seconds value, Seconds reference) {
   if (reference == Seconds{0}) return value == Seconds{0} ? "equal" : "-";
   const double error = value / reference - 1;
-  if (std::abs(error) < 5e-10) return "equal to 1e-9";
-  if (std::abs(error) < 5e-6) return fmt::format("{:+.1e}", error);
-  return fmt::format("{:+.2f} %", 100 * error);
+  if (std::abs(error) < 5e-10) return "simulated is equal to 1e-9";
+  if (std::abs(error) < 5e-6) return fmt::format("simulated {:+.1e}", error);
+  if (error > 10) return fmt::format("simulated is {:.3g} times that", error + 1);
+  return fmt::format("simulated {:+.2f} %", 100 * error);
 }
 
 std::string line(std::string_view label, std::string_view text) {
-  return fmt::format("  {:<12} {}\n", label, wrapped(text, kWidth, 15));
+  return fmt::format("  {:<12} {}\n", label, wrapped(text, static_cast<int>(kWidth), 15));
 }
 
 std::string assumption_lines(const Plan& plan) {
   std::string text = "\nassumptions\n";
-  for (const std::string& a : plan.assumptions) text += "  - " + wrapped(a, kWidth, 4) + "\n";
+  for (const std::string& a : plan.assumptions)
+    text += "  - " + wrapped(a, static_cast<int>(kWidth), 4) + "\n";
   return text;
 }
 
@@ -70,15 +78,15 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
                         run.plan.cluster.text, run.plan.cluster.devices());
     const Seconds time = metrics.collective_time[i];
     const bool alone = run.plan.collectives.size() == 1;
-    text += line("simulated", fmt::format("{:<16} {}", fine_text(time), engine_text(run)));
-    text += line("closed form", fmt::format("{:<16} {}; simulated is {}{}", fine_text(c.analytic),
-                                            c.formula, against(time, c.analytic),
-                                            !alone    ? " (it is for this one alone)"
+    text += line("simulated", fmt::format("{:<14} {}", fine_text(time), engine_text(run)));
+    text += line("closed form", fmt::format("{:<14} {}; {}{}", fine_text(c.analytic),
+                                            against(time, c.analytic), c.formula,
+                                            !alone    ? " (for this one alone)"
                                             : c.exact ? ""
-                                                      : "; its latency term is an estimate"));
+                                                      : " (its latency term is an estimate)"));
     if (c.textbook != Seconds{0}) {
-      text += line("textbook", fmt::format("{:<16} {}; simulated is {}", fine_text(c.textbook),
-                                           c.textbook_formula, against(time, c.textbook)));
+      text += line("textbook", fmt::format("{:<14} {}; {}", fine_text(c.textbook),
+                                           against(time, c.textbook), c.textbook_formula));
     }
     text += line("algorithm", c.reason);
     text += line("bandwidth", c.convention);
@@ -116,24 +124,17 @@ std::vector<CollectiveRow> rows_of(const Run& run, const Metrics& metrics) {
   return rows;
 }
 
-// At most `width` characters; what is cut off is shown by a dot.
-std::string cut(std::string text, std::size_t width) {
-  if (text.size() > width) text = text.substr(0, width - 1) + ".";
-  return text;
-}
-
 std::string collective_rows(const Run& run, const Metrics& metrics) {
   if (run.plan.collectives.empty()) return "\nno collectives\n";
-  constexpr const char* kRow = "{:<8} {:<18} {:<8} {:<5} {:<7} {:<12} {:>9} {:>10} {:>11}\n";
-  std::string text = "\n" + fmt::format(kRow, "pass", "collective", "tensor", "over", "case",
-                                        "algorithm", "V", "time", "closed form");
+  constexpr const char* kRow = "{:<8} {:<18} {:>4} {:<7} {:<5} {:<7} {:<12} {:>9} {:>10} {:>11}\n";
+  std::string text = "\n" + fmt::format(kRow, "pass", "collective", "n", "tensor", "over", "case",
+                                        "algorithm", "V of one", "time of n", "closed form");
   for (const CollectiveRow& row : rows_of(run, metrics)) {
     const CollectiveInstance& c = *row.first;
-    const std::string count = row.count > 1 ? fmt::format(" x{}", row.count) : "";
-    text += fmt::format(kRow, to_text(c.pass), cut(fmt::format("{}{}", to_text(c.kind), count), 18),
-                        cut(c.tensor, 8), cut(fmt::format("{}", fmt::join(c.axes, ",")), 5),
-                        cut(c.case_text, 7), cut(c.algorithm, 12), to_text(c.bytes),
-                        to_text(row.time), to_text(row.analytic));
+    text += fmt::format(kRow, to_text(c.pass), to_text(c.kind), row.count, cut(c.tensor, 7),
+                        cut(fmt::format("{}", fmt::join(c.axes, ",")), 5), cut(c.case_text, 7),
+                        cut(c.algorithm, 12), to_text(c.bytes), to_text(row.time),
+                        to_text(row.analytic));
   }
   return text;
 }
@@ -147,7 +148,7 @@ std::string share_of(Seconds part, Seconds whole) {
 std::string run_table(const Run& run, const Metrics& metrics) {
   const Seconds step = metrics.step;
   const bool rounding = metrics.rest < step * 1e-9;
-  std::string text = run.name + "\n";
+  std::string text = cut(printable(run.name), kWidth) + "\n";
   for (const auto& [label, what] : run.plan.facts) text += line(label, what);
   text += line("replay", engine_text(run));
   text += line("step time",
@@ -156,7 +157,7 @@ std::string run_table(const Run& run, const Metrics& metrics) {
                            to_text(metrics.exposed), share_of(metrics.exposed, step),
                            to_text(rounding ? Seconds{0} : metrics.rest)));
   if (metrics.mfu) {
-    text += line("MFU", fmt::format("{} of {} {} per device; {:.4g} tokens/s",
+    text += line("MFU", fmt::format("{} of {} {} per device; {:.4g} tokens/s through these layers",
                                     percent(*metrics.mfu), to_text(run.workload->peak),
                                     run.workload->peak_name, *metrics.tokens_per_s));
   }

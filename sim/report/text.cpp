@@ -7,8 +7,12 @@
 namespace shardsim {
 
 std::string fine_text(Seconds seconds) {
+  if (seconds > Seconds{0} && seconds < Seconds{1e-7}) {
+    return fmt::format("{:.4g} ns", seconds / Seconds{1e-9});
+  }
   if (seconds < Seconds{1}) return fmt::format("{:.4f} us", seconds / Seconds{1e-6});
-  return fmt::format("{:.6f} s", seconds / Seconds{1});
+  if (seconds < Seconds{1e6}) return fmt::format("{:.6f} s", seconds / Seconds{1});
+  return fmt::format("{:.6g} s", seconds / Seconds{1});
 }
 
 std::string wrapped(std::string_view text, int width, int indent) {

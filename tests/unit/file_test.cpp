@@ -65,7 +65,10 @@ TEST_CASE("file: what cannot be read is named") {
   CHECK(message([](const Folder& f) { (void)read_file(f.path.string(), 10); }, folder) ==
         folder.path.string() + ": cannot read: Is a directory");
   CHECK(message([](const Folder&) { (void)read_file("/dev/zero", 1000); }, folder) ==
-        "/dev/zero: larger than 1000 bytes");
+        "/dev/zero: cannot read: not a regular file");
+  write_files({{folder.at("big"), std::string(1001, 'x')}});
+  CHECK(message([](const Folder& f) { (void)read_file(f.at("big"), 1000); }, folder) ==
+        folder.at("big") + ": larger than 1000 bytes");
 }
 
 TEST_CASE("file: a failure leaves every target as it was and no temporaries") {
@@ -153,8 +156,13 @@ TEST_CASE("file: an interrupt stops writing and removes the temporaries") {
 TEST_CASE("file: the data directory can be moved") {
   const std::string before = data_dir();
   CHECK(fs::exists(fs::path(before) / "configs" / "chips"));
+  const Folder folder;
+  fs::create_directory(folder.path / "configs");
+  ::setenv("SHARDSIM_DATA", folder.path.c_str(), 1);
+  CHECK(data_dir() == folder.path.string());
   ::setenv("SHARDSIM_DATA", "/elsewhere", 1);
-  CHECK(data_dir() == "/elsewhere");
+  CHECK_THROWS_WITH(
+      data_dir(), "SHARDSIM_DATA=/elsewhere: expected a directory that holds configs/ and models/");
   ::unsetenv("SHARDSIM_DATA");
   CHECK(data_dir() == before);
 }

@@ -56,7 +56,7 @@ Run handmade() {
   c.begin = {OpId{1}};
   c.end = {OpId{4}};
   run.plan.collectives = {c};
-  run.workload = Workload{700, Flops{2800}, FlopsPerSec{1000}, "bf16"};
+  run.workload = Workload{1, 1, 700, Flops{2800}, FlopsPerSec{1000}, "bf16"};
   return run;
 }
 
