@@ -85,11 +85,23 @@ std::vector<Field> work_fields() {
       {"run", "mesh.order", choice, false, "", "how sizes alone are placed",
        [](RunSpec& r, V v, Problems&) { r.mesh.order = v.as<std::string>(); }, placements()},
       {"run", "model", name, true, "", "a name from models, or a path to a .yaml",
-       [](RunSpec& r, V v, Problems&) { r.model = v.as<std::string>(); }},
+       [](RunSpec& r, V v, Problems&) { r.model = v.as<std::string>(); }, {}, "layer"},
+      {"run", "layer", texts, false, "",
+       "instead of model: statements, layouts in them, as \"C[I_X, K] = A[I_X, J] * B[J, K]\"",
+       [](RunSpec& r, V v, Problems&) {
+         r.layer_pos = v.key_pos;
+         r.layer = v.as<Words>().value;
+       }},
+      {"run", "dims", map, false, "", "sizes of the dims of layer; B and T stand here or in batch",
+       [](RunSpec& r, V v, Problems&) { r.dims_pos = v.key_pos; }},
+      {"run", "dims.*", count, false, "", "size of the dim",
+       [](RunSpec& r, V v, Problems&) {
+         r.dims.push_back({v.key, v.as<int>().value, v.key_pos});
+       }},
       {"run", "layers", count, false, "all of the model's", "layers to simulate",
        [](RunSpec& r, V v, Problems&) { r.layers = v.as<int>(); }},
       {"run", "batch", map, true, "", "the work of one step",
-       [](RunSpec& r, V v, Problems&) { r.batch.pos = v.key_pos; }},
+       [](RunSpec& r, V v, Problems&) { r.batch.pos = v.key_pos; }, {}, "layer"},
       {"run", "batch.global", count, true, "", "sequences in the step, over all devices",
        [](RunSpec& r, V v, Problems&) { r.batch.global = v.as<int>(); }},
       {"run", "batch.micro", count, false, "all at once", "sequences per device and micro-batch",
@@ -125,7 +137,7 @@ std::vector<Field> sharding_fields() {
   using V = const Value&;
   return {
       {"run", "sharding", map, true, "", "presets (shardsim list presets) and their mesh axes",
-       [](RunSpec& r, V v, Problems&) { r.sharding_pos = v.key_pos; }},
+       [](RunSpec& r, V v, Problems&) { r.sharding_pos = v.key_pos; }, {}, "layer"},
       {"run", "sharding.*", preset, false, "", "mesh axes of the preset, or true/false",
        store_preset},
       {"run", "tensors", texts, false, "", "layouts of single tensors, as \"Wo[N_Y, H, D_X]\"",
