@@ -128,9 +128,10 @@ std::string one_of(const char* option, const std::string& text, const char* othe
                    const std::vector<std::string>& names, std::vector<Problem>& problems) {
   if (text.empty()) return otherwise;
   if (std::find(names.begin(), names.end(), text) == names.end()) {
+    const std::string close = nearest(text, names);
     problems.push_back({argument_pos(option, text),
                         fmt::format("expected {}, found {}", joined_or(names), in_quotes(text)),
-                        suggestion(text, names)});
+                        close.empty() ? "" : fmt::format("did you mean \"{}\"?", close)});
   }
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace shardsim {
 namespace {
@@ -29,16 +30,15 @@ const ArrayExpr* find(std::span<const ArrayExpr> stated, std::string_view name) 
   return it == stated.end() ? nullptr : &*it;
 }
 
-void check_same(const ArrayExpr& here, const ArrayExpr& before, std::vector<Problem>& problems) {
+void check_same(const ArrayExpr& here, const ArrayExpr& before, std::string hint,
+                std::vector<Problem>& problems) {
   // Other dims are another mistake, which make_layer names.
   if (here.sharding == before.sharding || !same_dims(here.sharding, before.sharding)) return;
   problems.push_back(
       {here.pos,
        fmt::format("{0} is {0}{1} here and {0}{2} at {3}: an array has one layout", here.name,
                    to_text(here.sharding), to_text(before.sharding), place(before.pos)),
-       fmt::format("write {} without brackets where it is read; what a statement needs is moved "
-                   "for it",
-                   here.name)});
+       std::move(hint)});
 }
 
 void check_tensors(std::span<const ArrayExpr> stated, std::span<const Chosen<std::string>> tensors,
@@ -48,7 +48,9 @@ void check_tensors(std::span<const ArrayExpr> stated, std::span<const Chosen<std
   for (const Chosen<std::string>& entry : tensors) {
     const std::optional<ArrayExpr> expr = parse_array(entry.value, entry.pos, context, ignored);
     if (!expr) continue;
-    if (const ArrayExpr* before = find(stated, expr->name)) check_same(*expr, *before, problems);
+    if (const ArrayExpr* before = find(stated, expr->name)) {
+      check_same(*expr, *before, "drop one of the two", problems);
+    }
   }
 }
 
@@ -80,7 +82,11 @@ std::vector<ArrayExpr> stated_layouts(std::span<const Statement> statements,
   const auto take = [&](const ArrayExpr& expr) {
     if (expr.bare || (beside_presets && !cuts_anything(expr.sharding))) return;
     if (const ArrayExpr* before = find(stated, expr.name)) {
-      check_same(expr, *before, problems);
+      check_same(expr, *before,
+                 fmt::format("write {} without brackets where it is read; what a statement needs "
+                             "is moved for it",
+                             expr.name),
+                 problems);
     } else {
       stated.push_back(expr);
     }

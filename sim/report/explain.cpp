@@ -67,7 +67,7 @@ std::string price_lines(const PricedCollective& c) {
   text += detail("local", fmt::format("{} -> {}, groups of {} devices", shape_text(c.before),
                                       shape_text(c.after), c.devices));
   if (c.price) {
-    text += detail("price", fmt::format("{} = {}; {}", to_text(*c.price), c.formula, c.convention));
+    text += detail("price", fmt::format("{} = {}", to_text(*c.price), c.formula));
   }
   if (!c.choice.empty()) text += detail("algorithm", c.choice);
   return text;
@@ -171,7 +171,7 @@ std::string dim_text(const DimCut& cut) {
       fmt::format("{} ({}): cut over {}{} into {} blocks of {}", cut.dim, cut.size,
                   fmt::join(cut.axes, ", then "), several ? " (major first)" : "", cut.shards,
                   cut.local);
-  if (cut.padding > 0) text += fmt::format(", the last padded: {} too many", cut.padding);
+  if (cut.padding > 0) text += fmt::format(", padded by {} in all", cut.padding);
   return text;
 }
 
@@ -280,6 +280,28 @@ std::string moves_text(const Explanation& e) {
   return text;
 }
 
+// What the letters of the prices stand for: one line for each group of axes.
+std::vector<std::string> price_notes(const Explanation& e) {
+  std::vector<std::string> notes;
+  const auto note = [&](const PricedCollective& c) {
+    if (!c.price) return;
+    if (notes.empty()) {
+      notes.emplace_back("in a price, N is the devices of the group, V bytes, W1 the bandwidth of "
+                         "one link in one direction, a the latency of a hop");
+    }
+    std::string line = fmt::format("over {}: {}", on_axes(c.what.axes), c.convention);
+    if (std::find(notes.begin(), notes.end(), line) == notes.end()) notes.push_back(std::move(line));
+  };
+  for (const ExplainedStep& step : e.steps) {
+    for (const PricedCollective& c : step.before) note(c);
+    for (const PricedCollective& c : step.after) note(c);
+  }
+  for (const Move& move : e.moves) {
+    if (move.collective) note(*move.collective);
+  }
+  return notes;
+}
+
 }  // namespace
 
 std::string explanation_text(const Explanation& explanation) {
@@ -288,9 +310,12 @@ std::string explanation_text(const Explanation& explanation) {
   text += layouts_text(explanation.layouts);
   if (explanation.array) text += array_text(*explanation.array);
   text += steps_text(explanation.steps) + moves_text(explanation);
-  if (explanation.notes.empty()) return text;
+  std::vector<std::string> notes = explanation.notes;
+  const std::vector<std::string> prices = price_notes(explanation);
+  notes.insert(notes.end(), prices.begin(), prices.end());
+  if (notes.empty()) return text;
   text += "\nnotes\n";
-  for (const std::string& note : explanation.notes) text += "  - " + wrapped(note, kWidth, 4) + "\n";
+  for (const std::string& note : notes) text += "  - " + wrapped(note, kWidth, 4) + "\n";
   return text;
 }
 
