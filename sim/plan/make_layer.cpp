@@ -30,6 +30,7 @@ bool has(const DimNames& dims, const std::string& dim) {
 struct Builder {
   std::map<std::string, DimNames> written;  // dims where a name is first written with brackets
   std::span<const Statement> statements;
+  std::set<std::string> circles;  // names that a reported circle goes through
   Layer layer;
   std::vector<Problem>& problems;
 };
@@ -82,6 +83,8 @@ void report_order(Builder& b, const std::string& out, const ArrayExpr& expr) {
            fmt::format("put \"{}\" above", maker(b, expr.name)->text));
     return;
   }
+  if (b.circles.count(out) != 0 && b.circles.count(expr.name) != 0) return;
+  b.circles.insert(names.begin(), names.end());
   std::string circle = fmt::format("{} needs {}", out, expr.name);
   for (std::size_t i = 0; i + 1 < names.size(); ++i) {
     circle += fmt::format(", {} needs {}", names[i], names[i + 1]);
@@ -266,7 +269,7 @@ bool check_sizes(Builder& b, std::span<const Statement> statements) {
 
 Layer layer_from(std::span<const Statement> statements, std::vector<NamedDim> dims,
                  std::vector<Problem>& problems) {
-  Builder b{{}, statements, {}, problems};
+  Builder b{{}, statements, {}, {}, problems};
   b.layer.dims = std::move(dims);
   if (!check_sizes(b, statements)) return b.layer;
   for (const Statement& s : statements) {
