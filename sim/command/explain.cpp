@@ -59,8 +59,8 @@ Form form_of(const std::string& subject) {
 }
 
 void refuse_others(const ExplainArguments& args, Form form, std::vector<Problem>& problems) {
-  const auto row = std::find_if(kForms.begin(), kForms.end(),
-                                [&](const FormRow& r) { return r.form == form; });
+  const auto row =
+      std::find_if(kForms.begin(), kForms.end(), [&](const FormRow& r) { return r.form == form; });
   for (const OptionRow& option : kOptions) {
     const std::string& text = args.*option.value;
     if (text.empty() || (option.forms & form) != 0) continue;
@@ -77,9 +77,9 @@ void refuse_others(const ExplainArguments& args, Form form, std::vector<Problem>
 
 bool is_name(std::string_view text) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  return !text.empty() && letter(text.front()) && std::all_of(text.begin(), text.end(), [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9');
-  });
+  return !text.empty() && letter(text.front()) &&
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
 // One "X=4" of a list that stands at `pos`.
@@ -150,8 +150,8 @@ LinkFigures link_of(const ExplainArguments& args, std::vector<Problem>& problems
     link.latency = quantity("--latency", args.latency, parse_seconds, problems);
   }
   if (!(link.bandwidth > BytesPerSec{}) && problems.empty()) {
-    problems.push_back({argument_pos("--bandwidth", args.bandwidth),
-                        "expected a bandwidth above 0, found 0", ""});
+    problems.push_back(
+        {argument_pos("--bandwidth", args.bandwidth), "expected a bandwidth above 0, found 0", ""});
   }
   return link;
 }
@@ -217,8 +217,8 @@ std::optional<ArrayExpr> array_of(std::string_view text, const SourcePos& pos,
                                   const NotationContext& context, std::vector<Problem>& problems) {
   std::optional<ArrayExpr> array = parse_array(text, pos, context, problems);
   if (array && array->bare) {
-    problems.push_back({array->pos, fmt::format("expected the dims of {0}: {0}[...]", array->name),
-                        ""});
+    problems.push_back(
+        {array->pos, fmt::format("expected the dims of {0}: {0}[...]", array->name), ""});
     return std::nullopt;
   }
   return array;
@@ -266,10 +266,10 @@ void require_statement(const Explanation& all, const std::string& made) {
     if (step.what.pass == Pass::forward) names.push_back(step.what.out_name);
   }
   if (made.empty() || std::find(names.begin(), names.end(), made) != names.end()) return;
-  throw ConfigError({{argument_pos("--statement", made),
-                      fmt::format("expected an array that a statement makes, found {}",
-                                  in_quotes(made)),
-                      suggestion(made, names)}});
+  throw ConfigError(
+      {{argument_pos("--statement", made),
+        fmt::format("expected an array that a statement makes, found {}", in_quotes(made)),
+        suggestion(made, names)}});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // `shardsim explain`: what a run file, a statement, an array or a reshard comes to; nothing is
-// simulated. The argument decides: a file that exists or ends in .yaml; "A -> B" a reshard; "C = …" a
-// statement; "A[…]" an array.
+// simulated. The argument decides: a file that exists or ends in .yaml; "A -> B" a reshard; "C = …"
+// a statement; "A[…]" an array.
 #pragma once
 
 #include <string>

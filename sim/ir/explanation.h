@@ -39,6 +39,7 @@ struct ExplainedStep {
   std::optional<Seconds> compute;  // none: no chip
   bool memory_bound = false;
   std::vector<std::string> padding;
+  std::vector<std::string> cuts;  // of operands, without a collective: "B[J, K] -> B[J_X, K]"
   std::vector<PricedCollective> before, after;
 };
 

@@ -52,6 +52,22 @@ ExplainedStep explained(const Pricing& on, const ShardedStatement& step, int sta
   return result;
 }
 
+// Operands of a forward step that devices cut out of what they hold.
+void note_cuts(const Layer& layer, const ShardedLayer& sharded, ExplainedStep& step) {
+  const ShardedStatement& s = step.what;
+  if (s.pass != Pass::forward) return;
+  for (std::size_t i = 0; i < s.operands.size(); ++i) {
+    const std::string& name = s.operand_names[i];
+    Sharding now = sharded.held[static_cast<std::size_t>(layer.tensor(name))];
+    for (const ShardedCollective& c : s.before) {
+      if (c.tensor == name) now = c.after;
+    }
+    if (now == s.operands[i] || !only_slices(now, s.operands[i])) continue;
+    step.cuts.push_back(
+        fmt::format("{0}{1} -> {0}{2}", name, to_text(now), to_text(s.operands[i])));
+  }
+}
+
 std::string_view role_name(TensorRole role) {
   switch (role) {
     case TensorRole::parameter:
@@ -83,8 +99,9 @@ std::vector<LayoutRow> layout_rows(const Prepared& run, const Precision& precisi
   for (std::size_t t = 0; t < run.layer.tensors.size(); ++t) {
     const LayerTensor& tensor = run.layer.tensors[t];
     const bool parameter = tensor.role == TensorRole::parameter;
-    LayoutRow row{tensor.name, std::string(role_name(tensor.role)), run.sharded.held[t],
-                  layouts_used(run.sharded, tensor.name), run.sharded.held[t], {}};
+    LayoutRow row{tensor.name,         std::string(role_name(tensor.role)),
+                  run.sharded.held[t], layouts_used(run.sharded, tensor.name),
+                  run.sharded.held[t], {}};
     if (parameter) row.gradient = run.layouts.tensors[t].gradient;
     row.gradient.unreduced.clear();  // the gradient of partial sums is whole on every device
     row.bytes = local_bytes(run.layer, run.mesh, row.stored,
@@ -96,15 +113,16 @@ std::vector<LayoutRow> layout_rows(const Prepared& run, const Precision& precisi
 
 void add_compute(const ChipRates& rates, ExplainedStep& step) {
   step.compute = cost(step.what, rates);
-  step.memory_bound = !step.what.matmul ||
-                      step.what.memory_bytes / rates.memory > step.what.flops / rates.peak;
+  step.memory_bound =
+      !step.what.matmul || step.what.memory_bytes / rates.memory > step.what.flops / rates.peak;
 }
 
 std::vector<std::string> work_notes() {
-  return {"FLOPs are of one device on padded blocks: 2 for each multiplication of a contraction and "
-          "its addition",
-          "a dim without a subscript is whole on every device; I_XY is cut over X, then Y (major "
-          "first); {U_X}: every device of X holds a partial sum"};
+  return {
+      "FLOPs are of one device on padded blocks: 2 for each multiplication of a contraction and "
+      "its addition",
+      "a dim without a subscript is whole on every device; I_XY is cut over X, then Y (major "
+      "first); {U_X}: every device of X holds a partial sum"};
 }
 
 Layouts layouts_of(std::span<const ArrayExpr> stated, const Layer& layer) {
@@ -136,13 +154,15 @@ Explanation explain_run(const RunSpec& spec, const Prepared& run) {
     const ShardedStatement& step = run.sharded.steps[s];
     ExplainedStep one = explained(on, step, statements[s]);
     add_compute(run.rates, one);
+    note_cuts(run.layer, run.sharded, one);
     for (const auto& c : step.before) one.before.push_back(price(on, c, run.choices[choice++]));
     for (const auto& c : step.after) one.after.push_back(price(on, c, run.choices[choice++]));
     result.steps.push_back(std::move(one));
   }
   result.notes = work_notes();
-  result.notes.push_back("compute is a roofline; nothing is simulated, a price is the closed form "
-                         "of one collective alone");
+  result.notes.push_back(
+      "compute is a roofline; nothing is simulated, a price is the closed form "
+      "of one collective alone");
   return result;
 }
 
@@ -168,6 +188,7 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   const Pricing on{layer, setting.mesh, setting.cluster, setting.priced};
   for (const ShardedStatement& step : sharded.steps) {
     ExplainedStep one = explained(on, step, 1);
+    note_cuts(layer, sharded, one);
     for (const ShardedCollective& c : step.before) one.before.push_back(price(on, c));
     for (const ShardedCollective& c : step.after) one.after.push_back(price(on, c));
     result.steps.push_back(std::move(one));

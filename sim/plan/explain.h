@@ -1,5 +1,6 @@
 // explain: what the sharding engine decided, with shapes, bytes, prices and reasons; nothing is
-// simulated. Cases and collectives: JAX Scaling Book ch. 3; prices: the closed forms of algorithms.h.
+// simulated. Cases and collectives: JAX Scaling Book ch. 3; prices: the closed forms of
+// algorithms.h.
 #pragma once
 
 #include <string>

@@ -163,13 +163,13 @@ Explanation explain_reshard(const ArrayExpr& from, const ArrayExpr& to,
                             const ExplainSetting& setting, std::vector<Problem>& problems) {
   Explanation result;
   result.form = "reshard";
-  result.title = fmt::format("{}{} -> {}{}", from.name, to_text(from.sharding), to.name,
-                             to_text(to.sharding));
+  result.title =
+      fmt::format("{}{} -> {}{}", from.name, to_text(from.sharding), to.name, to_text(to.sharding));
   const std::size_t before = problems.size();
   if (from.name != to.name) {
-    problems.push_back({to.pos, fmt::format("expected {}, the array on the left, found {}",
-                                            from.name, to.name),
-                        ""});
+    problems.push_back(
+        {to.pos, fmt::format("expected {}, the array on the left, found {}", from.name, to.name),
+         ""});
   }
   const auto names = [](const Sharding& sharding) {
     std::vector<std::string> dims;
@@ -178,9 +178,9 @@ Explanation explain_reshard(const ArrayExpr& from, const ArrayExpr& to,
   };
   if (names(from.sharding) != names(to.sharding)) {
     problems.push_back(
-        {to.pos, fmt::format("expected the dims [{}] in this order, found [{}]",
-                             fmt::join(names(from.sharding), ", "),
-                             fmt::join(names(to.sharding), ", ")),
+        {to.pos,
+         fmt::format("expected the dims [{}] in this order, found [{}]",
+                     fmt::join(names(from.sharding), ", "), fmt::join(names(to.sharding), ", ")),
          "a reshard changes subscripts only"});
   }
   for (const std::string& axis : to.sharding.unreduced) {

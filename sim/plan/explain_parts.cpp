@@ -14,18 +14,20 @@ std::string reason_of(const ShardedCollective& c) {
   const std::string axes = fmt::format("{}", fmt::join(c.axes, ", "));
   switch (c.kind) {
     case Collective::all_gather:
-      return fmt::format("{} must not be cut over {} any more: every device collects the blocks of "
-                         "its group",
-                         c.dim, axes);
+      return fmt::format(
+          "{} must not be cut over {} any more: every device collects the blocks of "
+          "its group",
+          c.dim, axes);
     case Collective::reduce_scatter:
       return fmt::format("partial sums over {} are added, and every device keeps its block of {}",
                          axes, c.dim);
     case Collective::all_reduce:
       return fmt::format("partial sums over {} are added on every device", axes);
     case Collective::all_to_all:
-      return fmt::format("{} moves from {} to {}: every device sends every other one a part of its "
-                         "block",
-                         axes, c.dim, c.to_dim);
+      return fmt::format(
+          "{} moves from {} to {}: every device sends every other one a part of its "
+          "block",
+          axes, c.dim, c.to_dim);
     case Collective::collective_permute:
       break;
   }
@@ -34,7 +36,8 @@ std::string reason_of(const ShardedCollective& c) {
 
 std::string mesh_text(const Mesh& mesh) {
   std::vector<std::string> axes;
-  for (const MeshAxis& axis : mesh.axes) axes.push_back(fmt::format("{} = {}", axis.name, axis.size));
+  for (const MeshAxis& axis : mesh.axes)
+    axes.push_back(fmt::format("{} = {}", axis.name, axis.size));
   return fmt::format("{}: {} devices", fmt::join(axes, ", "), mesh.size_of(mesh.names()));
 }
 
@@ -90,7 +93,8 @@ PricedCollective price(const Pricing& on, const ShardedCollective& collective) {
 
 void describe_setting(const ExplainSetting& setting, Explanation& explanation) {
   std::vector<std::string> sizes;
-  for (const NamedDim& dim : setting.dims) sizes.push_back(fmt::format("{} = {}", dim.name, dim.size));
+  for (const NamedDim& dim : setting.dims)
+    sizes.push_back(fmt::format("{} = {}", dim.name, dim.size));
   explanation.facts.emplace_back("mesh", mesh_text(setting.mesh));
   explanation.facts.emplace_back(
       "sizes", fmt::format("{}; {}, {:g} bytes an element", fmt::join(sizes, ", "), setting.dtype,

@@ -66,10 +66,10 @@ std::string what_to_write(const std::string& name, const Sharding& yielded) {
   Sharding reduced = yielded;
   reduced.unreduced.clear();
   const std::string& dim = reduced.dims.front().dim;
-  return fmt::format("write {0}{1} to all-reduce it, {0}{2} to reduce-scatter it into {3}, or "
-                     "{0}{4} to keep the partial sums",
-                     name, to_text(reduced), subscripted(reduced, dim, yielded.unreduced), dim,
-                     to_text(yielded));
+  return fmt::format(
+      "write {0}{1} to all-reduce it, {0}{2} to reduce-scatter it into {3}, or "
+      "{0}{4} to keep the partial sums",
+      name, to_text(reduced), subscripted(reduced, dim, yielded.unreduced), dim, to_text(yielded));
 }
 
 }  // namespace

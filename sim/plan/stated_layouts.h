@@ -22,7 +22,8 @@
 namespace shardsim {
 
 // One entry for every array with a layout, in order of first mention. Appends a problem for an
-// array with two different ones, here or in `tensors` (the entries of tensors:), naming both places.
+// array with two different ones, here or in `tensors` (the entries of tensors:), naming both
+// places.
 std::vector<ArrayExpr> stated_layouts(std::span<const Statement> statements,
                                       std::span<const Chosen<std::string>> tensors,
                                       bool beside_presets, const Mesh& mesh,

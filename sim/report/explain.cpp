@@ -62,8 +62,8 @@ std::string collective_text(const ShardedCollective& c) {
 }
 
 std::string price_lines(const PricedCollective& c) {
-  std::string text = detail("V", fmt::format("{}: {}", exact_text(c.what.bytes),
-                                             meaning_of_v(c.what.kind)));
+  std::string text =
+      detail("V", fmt::format("{}: {}", exact_text(c.what.bytes), meaning_of_v(c.what.kind)));
   text += detail("local", fmt::format("{} -> {}, groups of {} devices", shape_text(c.before),
                                       shape_text(c.after), c.devices));
   if (c.price) {
@@ -106,13 +106,17 @@ std::string compute_lines(const ExplainedStep& step) {
 }
 
 std::string step_text(const ExplainedStep& step) {
-  std::string text = fmt::format("\n{:>2}. {}\n", step.statement, wrapped(step.what.text, kWidth, 4));
+  std::string text =
+      fmt::format("\n{:>2}. {}\n", step.statement, wrapped(step.what.text, kWidth, 4));
   std::string_view label = "cases";
   for (const AxisCase& axis : step.what.cases) {
     text += entry(label, fmt::format("{}, case {}: {}", axis.axis, axis.number, axis.why));
     label = "";
   }
   for (const PricedCollective& c : step.before) text += collective_lines("before", c);
+  for (const std::string& cut : step.cuts) {
+    text += entry("cut", cut + ", free: every device keeps a part of what it has");
+  }
   text += compute_lines(step);
   for (const PricedCollective& c : step.after) text += collective_lines("after", c);
   if (!step.what.idle_axes.empty()) {
@@ -167,10 +171,9 @@ std::string layouts_text(const std::vector<LayoutRow>& layouts) {
 std::string dim_text(const DimCut& cut) {
   if (cut.axes.empty()) return fmt::format("{} ({}): not cut", cut.dim, cut.size);
   const bool several = cut.axes.size() > 1;
-  std::string text =
-      fmt::format("{} ({}): cut over {}{} into {} blocks of {}", cut.dim, cut.size,
-                  fmt::join(cut.axes, ", then "), several ? " (major first)" : "", cut.shards,
-                  cut.local);
+  std::string text = fmt::format("{} ({}): cut over {}{} into {} blocks of {}", cut.dim, cut.size,
+                                 fmt::join(cut.axes, ", then "), several ? " (major first)" : "",
+                                 cut.shards, cut.local);
   if (cut.padding > 0) text += fmt::format(", padded by {} in all", cut.padding);
   return text;
 }
@@ -179,10 +182,11 @@ std::string copies_text(const ExplainedArray& array) {
   std::string text = array.copies == 1
                          ? fmt::format("{} devices, {} block{}: each is on one device",
                                        array.devices, array.blocks, array.blocks == 1 ? "" : "s")
-                         : fmt::format("{} devices, {} block{}: each is on {} devices, the copies "
-                                       "lie along {}",
-                                       array.devices, array.blocks, array.blocks == 1 ? "" : "s",
-                                       array.copies, on_axes(array.copy_axes));
+                         : fmt::format(
+                               "{} devices, {} block{}: each is on {} devices, the copies "
+                               "lie along {}",
+                               array.devices, array.blocks, array.blocks == 1 ? "" : "s",
+                               array.copies, on_axes(array.copy_axes));
   if (!array.layout.unreduced.empty()) {
     text += fmt::format("; along {} lie partial sums of it", on_axes(array.layout.unreduced));
   }
@@ -234,12 +238,12 @@ std::string array_text(const ExplainedArray& array) {
   text += fact("3 local", shape_text(local) + " on every device");
   text += fact("4 bytes", fmt::format("{} the array, once", exact_text(array.whole)));
   text += fact("", fmt::format("{} per device", exact_text(array.per_device)));
-  text += fact("", fmt::format("{} over all {} devices", exact_text(array.over_mesh),
-                               array.devices));
+  text +=
+      fact("", fmt::format("{} over all {} devices", exact_text(array.over_mesh), array.devices));
   text += blocks_text(array);
-  const std::string major = array.mesh_axes.empty()  ? ""
-                            : row_major ? array.mesh_axes.front()
-                                        : array.mesh_axes.back();
+  const std::string major = array.mesh_axes.empty() ? ""
+                            : row_major             ? array.mesh_axes.front()
+                                                    : array.mesh_axes.back();
   return text + "\n" +
          wrapped(fmt::format("devices are numbered {}: mesh axis {} is major ({}); blocks are "
                              "numbered with the first dim major",
@@ -286,11 +290,13 @@ std::vector<std::string> price_notes(const Explanation& e) {
   const auto note = [&](const PricedCollective& c) {
     if (!c.price) return;
     if (notes.empty()) {
-      notes.emplace_back("in a price, N is the devices of the group, V bytes, W1 the bandwidth of "
-                         "one link in one direction, a the latency of a hop");
+      notes.emplace_back(
+          "in a price, N is the devices of the group, V bytes, W1 the bandwidth of "
+          "one link in one direction, a the latency of a hop");
     }
     std::string line = fmt::format("over {}: {}", on_axes(c.what.axes), c.convention);
-    if (std::find(notes.begin(), notes.end(), line) == notes.end()) notes.push_back(std::move(line));
+    if (std::find(notes.begin(), notes.end(), line) == notes.end())
+      notes.push_back(std::move(line));
   };
   for (const ExplainedStep& step : e.steps) {
     for (const PricedCollective& c : step.before) note(c);

@@ -71,6 +71,7 @@ Json step(const ExplainedStep& s) {
                 {"compute_s", seconds(s.compute)},
                 {"idle_axes", s.what.idle_axes},
                 {"padding", s.padding},
+                {"cuts", s.cuts},
                 {"before", collectives(s.before)},
                 {"after", collectives(s.after)}};
 }

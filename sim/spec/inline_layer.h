@@ -1,5 +1,5 @@
-// `layer:` and `dims:` of a run file stand in for a model: the statements become model_spec, and the
-// sizes of B and T, if they are among the dims, the batch.
+// `layer:` and `dims:` of a run file stand in for a model: the statements become model_spec, and
+// the sizes of B and T, if they are among the dims, the batch.
 //
 //   dims: {B: 8, T: 4096, D: 1024, F: 4096}
 //   layer: ["G[B_X, T, F_Y] = In[B_X, T, D] * Win[D, F_Y]"]     (in a block list)

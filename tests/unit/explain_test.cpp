@@ -113,8 +113,11 @@ TEST_CASE("a statement: cases, collectives, prices") {
   constexpr double kAll = 2.0 * 64 * 128 * 32;
   const std::vector<Row> rows = {
       {"C[I_X,K] = A[I_X,J] * B[J,K]", 1, {}, 0, kAll / 4},
-      {"C[I,K] = A[I,J_X] * B[J,K_Y]", 2, {Collective::all_reduce, Collective::all_gather},
-       64 * 8 * 2, kAll / 16},
+      {"C[I,K] = A[I,J_X] * B[J,K_Y]",
+       2,
+       {Collective::all_reduce, Collective::all_gather},
+       64 * 8 * 2,
+       kAll / 16},
       {"C[I,K] = A[I,J_X] * B[J_X,K]", 3, {Collective::all_reduce}, 64 * 32 * 2, kAll / 4},
       {"C[I_X,K] = A[I,J_X] * B[J_X,K]", 3, {Collective::reduce_scatter}, 64 * 32 * 2, kAll / 4},
       {"C[I,K]{U_X} = A[I,J_X] * B[J_X,K]", 3, {}, 0, kAll / 4},
@@ -139,6 +142,9 @@ TEST_CASE("a statement: cases, collectives, prices") {
       CHECK(all[i].devices == 4);
     }
     if (!all.empty()) CHECK(all.front().what.bytes == Bytes{row.bytes});
+    const bool slices = row.case_of_x == 2;
+    CHECK(step.cuts == (slices ? std::vector<std::string>{"B[J, K_Y] -> B[J_X, K_Y]"}
+                               : std::vector<std::string>{}));
   }
 }
 
@@ -235,8 +241,8 @@ TEST_CASE("one statement of a file, and one pass") {
   keep_steps(one, "both", "Attn");
   std::vector<std::string> texts;
   for (const ExplainedStep& step : one.steps) texts.push_back(step.what.text);
-  CHECK(texts == std::vector<std::string>{"Attn[B,T,D] = O[B,T,N,H] * Wo[N,H,D]",
-                                          "dO = dAttn * Wo", "dWo = O * dAttn"});
+  CHECK(texts == std::vector<std::string>{"Attn[B,T,D] = O[B,T,N,H] * Wo[N,H,D]", "dO = dAttn * Wo",
+                                          "dWo = O * dAttn"});
   CHECK(one.layouts.size() == 3);
   Explanation backward = all;
   keep_steps(backward, "backward", "");

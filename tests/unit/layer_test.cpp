@@ -100,8 +100,11 @@ TEST_CASE("a bare output is checked like a written one") {
 
 TEST_CASE("a dim needs a size") {
   std::vector<Problem> problems;
-  make_layer(model({"A = gelu(X[B,T,D])"}, {{"D", 32}}), BatchSpec{}, 4, problems);
+  make_layer(model({"A = gelu(X[B,T,D])"}, {{"D", 32}}), batch(4, 0), 4, problems);
   CHECK(messages(problems) == std::vector<std::string>{"dim T of X has no size"});
+  problems.clear();
+  make_layer(model({"A = gelu(X[B,D])"}, {{"D", 32}}), BatchSpec{}, 4, problems);
+  CHECK(messages(problems) == std::vector<std::string>{"unknown dim \"B\": no size is given for it"});
 }
 
 }  // namespace
