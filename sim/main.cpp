@@ -128,23 +128,24 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
 }
 
 void declare_explain(CLI::App& app, ExplainArguments& args) {
-  CLI::App* sub = app.add_subcommand(
-      "explain", "what a run file, 'C[I_X,K] = A[I_X,J] * B[J,K]', 'A[I_X,J]' or "
-                 "'A[I_X,J] -> A[I,J_X]' comes to; nothing is simulated");
+  CLI::App* sub =
+      app.add_subcommand("explain",
+                         "what a run file, 'C[I_X,K] = A[I_X,J] * B[J,K]', 'A[I_X,J]' or "
+                         "'A[I_X,J] -> A[I,J_X]' comes to; nothing is simulated");
   sub->add_option("what", args.subject, "a run file, a statement, an array or a reshard")
       ->required();
   sub->add_option("--mesh", args.mesh, "sizes of the mesh axes, first major, e.g. X=4,Y=2");
   sub->add_option("--dims", args.dims, "sizes of the dims, e.g. I=1024,J=4096");
   sub->add_option("--dtype", args.dtype, "of all arrays (default bf16)");
   sub->add_option("--topology", args.topology,
-                      "torus:4x2, switch:8 (default a torus with one axis for each mesh axis)");
+                  "torus:4x2, switch:8 (default a torus with one axis for each mesh axis)");
   sub->add_option("--bandwidth", args.bandwidth,
-                      "of one directed link, e.g. 100GB/s (default: no prices)");
+                  "of one directed link, e.g. 100GB/s (default: no prices)");
   sub->add_option("--latency", args.latency, "per hop, e.g. 1us (default 0)");
   sub->add_option("--device-order", args.device_order,
-                      "row-major: the first mesh axis is major, as in JAX; or innermost-first");
+                  "row-major: the first mesh axis is major, as in JAX; or innermost-first");
   sub->add_option("--pass", args.pass,
-                      "forward, backward or both (default both; of a statement, forward)");
+                  "forward, backward or both (default both; of a statement, forward)");
   sub->add_option("--statement", args.statement, "of a file: only the one that makes this array");
   declare_repeated(sub, "--set", args.set, "of a file: KEY=VALUE");
   sub->add_option("--format", args.format, "text or json (default text)");

@@ -21,8 +21,7 @@ namespace shardsim {
 namespace {
 
 Rows list_chips() {
-  Rows rows = {
-      {"chip", "bf16 peak", "memory", "read at", "link (one way)", "variants"}};
+  Rows rows = {{"chip", "bf16 peak", "memory", "read at", "link (one way)", "variants"}};
   for (const std::string& name : chip_names()) {
     const ChipSpec chip = load_chip(name);
     std::string peak = "-";
@@ -112,11 +111,10 @@ std::string fields_text() {
   for (const FieldRow& row : field_rows()) {
     if (row.file != file) text += fmt::format("{}{} file\n", file.empty() ? "" : "\n", row.file);
     file = row.file;
-    std::string rest = row.required && row.unless.empty()
-                           ? "required"
-                       : row.required             ? "required without " + row.unless
-                       : row.default_text.empty() ? ""
-                                                  : "default: " + row.default_text;
+    std::string rest = row.required && row.unless.empty() ? "required"
+                       : row.required                     ? "required without " + row.unless
+                       : row.default_text.empty()         ? ""
+                                                          : "default: " + row.default_text;
     if (!rest.empty()) rest = "; " + rest;
     text += fmt::format("  {:<33} {}\n", row.path,
                         wrapped(fmt::format("{} ({}{})", row.help, row.type, rest), 100, 36));

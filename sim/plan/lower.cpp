@@ -129,10 +129,10 @@ std::string batch_text(const BatchSpec& batch, const BatchSplit& split) {
 
 Facts facts_of(const RunSpec& spec, const Prepared& run) {
   Facts facts;
-  facts.emplace_back(
-      "cluster", fmt::format("{} x {}, {}, W1 = {} each way per link", run.cluster.devices(),
-                             spec.chip_spec.name, run.cluster.text,
-                             to_text(run.link.bandwidth * run.link.efficiency)));
+  facts.emplace_back("cluster",
+                     fmt::format("{} x {}, {}, W1 = {} each way per link", run.cluster.devices(),
+                                 spec.chip_spec.name, run.cluster.text,
+                                 to_text(run.link.bandwidth * run.link.efficiency)));
   std::vector<std::string> mesh;
   for (const MeshAxis& axis : run.mesh.axes) {
     std::vector<std::string> spans;

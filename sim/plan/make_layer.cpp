@@ -92,8 +92,8 @@ void report_order(Builder& b, const std::string& out, const ArrayExpr& expr) {
   report(b, expr.pos, fmt::format("{} is made from itself: {}", out, circle));
 }
 
-// The tensor that the statement of `out` reads, added at its first use; -1 with a problem noted when
-// it cannot be read here.
+// The tensor that the statement of `out` reads, added at its first use; -1 with a problem noted
+// when it cannot be read here.
 int operand(Builder& b, const std::string& out, const ArrayExpr& expr) {
   const int known = b.layer.tensor(expr.name);
   if (known >= 0) return known;

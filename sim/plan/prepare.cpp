@@ -114,8 +114,7 @@ std::vector<ArrayExpr> read_layer(const RunSpec& spec, Prepared& run,
     stated = stated_layouts(statements, spec.tensors, !spec.sharding.empty(), run.mesh, problems);
   }
   const bool readable = problems.size() == before;
-  run.batch =
-      split_batch(spec.batch, spec.sharding, run.mesh, problems, axes_of_dim(stated, "B"));
+  run.batch = split_batch(spec.batch, spec.sharding, run.mesh, problems, axes_of_dim(stated, "B"));
   std::vector<NamedDim> dims = model_dims(model, spec.batch, run.batch.sequences, problems);
   if (readable) run.layer = layer_from(statements, std::move(dims), problems);
   return stated;

@@ -104,7 +104,8 @@ TEST_CASE("a dim needs a size") {
   CHECK(messages(problems) == std::vector<std::string>{"dim T of X has no size"});
   problems.clear();
   make_layer(model({"A = gelu(X[B,D])"}, {{"D", 32}}), BatchSpec{}, 4, problems);
-  CHECK(messages(problems) == std::vector<std::string>{"unknown dim \"B\": no size is given for it"});
+  CHECK(messages(problems) ==
+        std::vector<std::string>{"unknown dim \"B\": no size is given for it"});
 }
 
 }  // namespace
