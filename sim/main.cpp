@@ -128,10 +128,8 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
 }
 
 void declare_explain(CLI::App& app, ExplainArguments& args) {
-  CLI::App* sub =
-      app.add_subcommand("explain",
-                         "what a run file, 'C[I_X,K] = A[I_X,J] * B[J,K]', 'A[I_X,J]' or "
-                         "'A[I_X,J] -> A[I,J_X]' comes to; nothing is simulated");
+  CLI::App* sub = app.add_subcommand(
+      "explain", "cases, collectives, bytes, prices of a run file, statement or array");
   sub->add_option("what", args.subject, "a run file, a statement, an array or a reshard")
       ->required();
   sub->add_option("--mesh", args.mesh, "sizes of the mesh axes, first major, e.g. X=4,Y=2");
