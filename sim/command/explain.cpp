@@ -277,6 +277,12 @@ void require_statement(const Explanation& all, const std::string& made) {
 void explain_command(const ExplainArguments& args) {
   std::vector<Problem> problems;
   require_format(args.format, problems);
+  if (trimmed(args.subject).empty()) {
+    problems.push_back({argument_pos("explain", args.subject),
+                        "expected a run file, a statement, an array or a reshard, found nothing",
+                        "for example explain 'A[I_X, J]'"});
+    throw_if_any(problems);
+  }
   const Form form = form_of(args.subject);
   refuse_others(args, form, problems);
   const std::string pass = one_of("--pass", args.pass, form == kStatement ? "forward" : "both",

@@ -38,7 +38,8 @@ std::string mesh_text(const Mesh& mesh) {
   std::vector<std::string> axes;
   for (const MeshAxis& axis : mesh.axes)
     axes.push_back(fmt::format("{} = {}", axis.name, axis.size));
-  return fmt::format("{}: {} devices", fmt::join(axes, ", "), mesh.size_of(mesh.names()));
+  const int devices = mesh.size_of(mesh.names());
+  return fmt::format("{}: {} device{}", fmt::join(axes, ", "), devices, devices == 1 ? "" : "s");
 }
 
 std::string network_text(const ExplainSetting& s) {

@@ -168,25 +168,26 @@ std::string layouts_text(const std::vector<LayoutRow>& layouts) {
   return "\nlayouts\n" + (widest(table) <= kWidth ? table : stacked);
 }
 
+std::string counted(int count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string dim_text(const DimCut& cut) {
   if (cut.axes.empty()) return fmt::format("{} ({}): not cut", cut.dim, cut.size);
   const bool several = cut.axes.size() > 1;
-  std::string text = fmt::format("{} ({}): cut over {}{} into {} blocks of {}", cut.dim, cut.size,
+  std::string text = fmt::format("{} ({}): cut over {}{} into {} of {}", cut.dim, cut.size,
                                  fmt::join(cut.axes, ", then "), several ? " (major first)" : "",
-                                 cut.shards, cut.local);
+                                 counted(cut.shards, "block"), cut.local);
   if (cut.padding > 0) text += fmt::format(", padded by {} in all", cut.padding);
   return text;
 }
 
 std::string copies_text(const ExplainedArray& array) {
-  std::string text = array.copies == 1
-                         ? fmt::format("{} devices, {} block{}: each is on one device",
-                                       array.devices, array.blocks, array.blocks == 1 ? "" : "s")
-                         : fmt::format(
-                               "{} devices, {} block{}: each is on {} devices, the copies "
-                               "lie along {}",
-                               array.devices, array.blocks, array.blocks == 1 ? "" : "s",
-                               array.copies, on_axes(array.copy_axes));
+  std::string text = fmt::format("{}, {}: each is on {}", counted(array.devices, "device"),
+                                 counted(array.blocks, "block"), counted(array.copies, "device"));
+  if (array.copies > 1) {
+    text += fmt::format(", the copies lie along {}", on_axes(array.copy_axes));
+  }
   if (!array.layout.unreduced.empty()) {
     text += fmt::format("; along {} lie partial sums of it", on_axes(array.layout.unreduced));
   }
@@ -271,8 +272,11 @@ std::string moves_text(const Explanation& e) {
       known = known && c.price.has_value();
       if (c.price) sum += *c.price;
     } else {
-      text += fmt::format("cut: {} -> {}\n", to_text(move.before), to_text(move.after));
-      text += detail("why", "free: every device keeps a part of what it has");
+      const bool cuts = move.before_shape != move.after_shape;
+      text += fmt::format("{}: {} -> {}\n", cuts ? "cut" : "nothing", to_text(move.before),
+                          to_text(move.after));
+      text += detail("why", cuts ? "free: every device keeps a part of what it has"
+                                 : "free: an axis of one device cuts nothing");
       text += detail("local", fmt::format("{} -> {}", shape_text(move.before_shape),
                                           shape_text(move.after_shape)));
     }

@@ -61,6 +61,7 @@ REFUSED = [
     (["run", RUN, "--set", "layers=0"], 2, ["layers"]),
     (["run"], 2, ["file is required"]),
     (["explain"], 2, ["what is required"]),
+    (["explain", " ", *SIZES], 2, ["found nothing", "'A[I_X, J]'"]),
     (["explain", "A[I_X,J", *SIZES], 2, ["array:1:8", 'expected "," or "]"', "\n         ^"]),
     (["explain", "A[I_Z,J]", *SIZES], 2, ["array:1:5", '"Z"', "one of X, Y"]),
     (["explain", "A[I_X,Q]", *SIZES], 2, ["array:1:7", '"Q"', "no size"]),

@@ -189,6 +189,17 @@ TEST_CASE("a reshard shows the cuts that cost nothing") {
   CHECK(problems.empty());
 }
 
+TEST_CASE("axes of one device") {
+  const ExplainSetting on = setting({{"X", 1}}, {{"I", 5}});
+  std::vector<Problem> problems;
+  const Explanation e = explain_reshard(array("A[I_X]", on), array("A[I]", on), on, problems);
+  REQUIRE(e.moves.size() == 1);
+  CHECK_FALSE(e.moves[0].collective.has_value());
+  CHECK(explanation_text(e).find("nothing: [I_X] -> [I]") != std::string::npos);
+  const std::string text = explanation_text(explain_array(array("A[I_X]", on), on));
+  CHECK(text.find("1 device, 1 block: each is on 1 device\n") != std::string::npos);
+}
+
 TEST_CASE("problems of a reshard") {
   const ExplainSetting on = setting({{"X", 4}}, {{"I", 64}, {"J", 64}});
   struct Row {
