@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/problem.h"
 #include "command/collective.h"
+#include "command/explain.h"
 #include "command/list.h"
 #include "command/run.h"
 #include "command/tour.h"
@@ -63,6 +64,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error,
 struct Arguments {
   RunArguments run, check;
   CollectiveArguments collective;
+  ExplainArguments explain;
   std::string list_what, list_format = "text";
   std::string example = "llama3-70b-v5p-64";
 };
@@ -127,6 +129,29 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
   sub->callback([&args] { collective_command(args); });
 }
 
+void declare_explain(CLI::App& app, ExplainArguments& args) {
+  CLI::App* sub = app.add_subcommand(
+      "explain", "cases, collectives, bytes, prices of a run file, statement or array");
+  sub->add_option("what", args.subject, "a run file, a statement, an array or a reshard")
+      ->required();
+  sub->add_option("--mesh", args.mesh, "sizes of the mesh axes, first major, e.g. X=4,Y=2");
+  sub->add_option("--dims", args.dims, "sizes of the dims, e.g. I=1024,J=4096");
+  sub->add_option("--dtype", args.dtype, "of all arrays (default bf16)");
+  sub->add_option("--topology", args.topology,
+                  "torus:4x2, switch:8 (default a torus with one axis for each mesh axis)");
+  sub->add_option("--bandwidth", args.bandwidth,
+                  "of one directed link, e.g. 100GB/s (default: no prices)");
+  sub->add_option("--latency", args.latency, "per hop, e.g. 1us (default 0)");
+  sub->add_option("--device-order", args.device_order,
+                  "row-major: the first mesh axis is major, as in JAX; or innermost-first");
+  sub->add_option("--pass", args.pass,
+                  "forward, backward or both (default both; of a statement, forward)");
+  sub->add_option("--statement", args.statement, "of a file: only the one that makes this array");
+  declare_repeated(sub, "--set", args.set, "of a file: KEY=VALUE");
+  sub->add_option("--format", args.format, "text or json (default text)");
+  sub->callback([&args] { explain_command(args); });
+}
+
 void declare_list(CLI::App& app, Arguments& args) {
   CLI::App* list = app.add_subcommand("list", "print a table: chips, models, presets, fields, …");
   list->add_option("what", args.list_what,
@@ -149,6 +174,7 @@ int command_line(int argc, char** argv) {
   Arguments args;
   declare_run(app, args.run);
   declare_collective(app, args.collective);
+  declare_explain(app, args.explain);
   declare_check(app, args.check);
   declare_list(app, args);
   app.add_subcommand("tour", "the headline results")->callback([] { tour_command(); });

@@ -10,15 +10,12 @@
 #include "base/units.h"
 #include "ir/op_graph.h"
 #include "replay/replay.h"
+#include "report/reports.h"
 
 namespace shardsim {
 
 // Standard output, or an exception: a full disk must not look like success.
 void print(const std::string& text);
-
-// Rows with a head, the last column wrapped, at most 100 columns where the others leave room.
-using Rows = std::vector<std::vector<std::string>>;
-std::string rows_text(const Rows& rows);
 
 template <class Row>
 std::vector<std::string> names_of(std::span<const Row> rows) {

@@ -96,8 +96,10 @@ Rows list_presets() {
 Rows list_fields() {
   Rows rows = {{"file", "key", "type", "default", "meaning"}};
   for (const FieldRow& row : field_rows()) {
+    const std::string required =
+        row.unless.empty() ? "(required)" : fmt::format("(required without {})", row.unless);
     rows.push_back(
-        {row.file, row.path, row.type, row.required ? "(required)" : row.default_text, row.help});
+        {row.file, row.path, row.type, row.required ? required : row.default_text, row.help});
   }
   return rows;
 }
@@ -109,9 +111,10 @@ std::string fields_text() {
   for (const FieldRow& row : field_rows()) {
     if (row.file != file) text += fmt::format("{}{} file\n", file.empty() ? "" : "\n", row.file);
     file = row.file;
-    std::string rest = row.required               ? "required"
-                       : row.default_text.empty() ? ""
-                                                  : "default: " + row.default_text;
+    std::string rest = row.required && row.unless.empty() ? "required"
+                       : row.required                     ? "required without " + row.unless
+                       : row.default_text.empty()         ? ""
+                                                          : "default: " + row.default_text;
     if (!rest.empty()) rest = "; " + rest;
     text += fmt::format("  {:<33} {}\n", row.path,
                         wrapped(fmt::format("{} ({}{})", row.help, row.type, rest), 100, 36));

@@ -115,8 +115,21 @@ double ops_of(const Prepared& run, const Fold& fold, Grain grain) {
   return ops * run.layers * run.batch.microbatches;
 }
 
-void say_facts(const RunSpec& spec, const Prepared& run, Plan& plan) {
-  plan.facts.emplace_back(
+std::string batch_text(const BatchSpec& batch, const BatchSplit& split) {
+  if (!batch.global.given || !batch.length.given) return "none: dims give every size";
+  return fmt::format("{} sequence{} of {} tokens in {} micro-batch{}, {}", batch.global.value,
+                     batch.global.value == 1 ? "" : "s", batch.length.value, split.microbatches,
+                     split.microbatches == 1 ? "" : "es",
+                     split.data_parallel == 1
+                         ? "not cut"
+                         : fmt::format("cut over {} devices", split.data_parallel));
+}
+
+}  // namespace
+
+Facts facts_of(const RunSpec& spec, const Prepared& run) {
+  Facts facts;
+  facts.emplace_back(
       "cluster", fmt::format("{} x {}, {}, W1 = {} {}", run.cluster.devices(), spec.chip_spec.name,
                              run.cluster.text, to_text(run.link.bandwidth * run.link.efficiency),
                              run.cluster.axes[0].wiring == Wiring::star ? "egress per device"
@@ -128,18 +141,11 @@ void say_facts(const RunSpec& spec, const Prepared& run, Plan& plan) {
       spans.push_back(run.cluster.axes[static_cast<std::size_t>(a)].name);
     mesh.push_back(fmt::format("{} = {} ({})", axis.name, axis.size, fmt::join(spans, ", ")));
   }
-  plan.facts.emplace_back("mesh", fmt::format("{}", fmt::join(mesh, "; ")));
-  plan.facts.emplace_back(
+  facts.emplace_back("mesh", fmt::format("{}", fmt::join(mesh, "; ")));
+  facts.emplace_back(
       "model", fmt::format("{}, {} of {} layers, {:.4g} parameters a layer", spec.model_spec.name,
                            run.layers, spec.model_spec.layers, run.layer.parameters()));
-  plan.facts.emplace_back(
-      "batch",
-      fmt::format("{} sequence{} of {} tokens in {} micro-batch{}, {}", spec.batch.global.value,
-                  spec.batch.global.value == 1 ? "" : "s", spec.batch.length.value,
-                  run.batch.microbatches, run.batch.microbatches == 1 ? "" : "es",
-                  run.batch.data_parallel == 1
-                      ? "not cut"
-                      : fmt::format("cut over {} devices", run.batch.data_parallel)));
+  facts.emplace_back("batch", batch_text(spec.batch, run.batch));
   std::vector<std::string> presets;
   for (const PresetSpec& preset : spec.sharding) {
     std::vector<std::string> axes;
@@ -149,11 +155,12 @@ void say_facts(const RunSpec& spec, const Prepared& run, Plan& plan) {
                           ? preset.preset
                           : fmt::format("{} over {}", preset.preset, fmt::join(axes, ", ")));
   }
-  plan.facts.emplace_back(
+  if (spec.model_spec.inlined) presets.push_back("the layouts in its statements");
+  if (!spec.tensors.empty()) presets.push_back("the layouts in tensors");
+  facts.emplace_back(
       "sharding", presets.empty() ? "nothing is cut" : fmt::format("{}", fmt::join(presets, ", ")));
+  return facts;
 }
-
-}  // namespace
 
 Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& options) {
   Lowered result;
@@ -170,7 +177,7 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
     for (int l = run.layers; l-- > 0;) lowering.pass(Pass::backward, {l, mb, last});
   }
   result.graph = lowering.take();
-  say_facts(spec, run, plan);
+  plan.facts = facts_of(spec, run);
   plan.assumptions = assumptions_of(spec, run, options);
   return result;
 }

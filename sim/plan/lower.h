@@ -3,6 +3,10 @@
 // reverse; micro-batch after micro-batch. Nothing overlaps.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "ir/op_graph.h"
 #include "ir/plan.h"
 #include "plan/prepare.h"
@@ -17,6 +21,10 @@ struct LowerOptions {
 
 // Throws ConfigError when the graph would be too large.
 Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& options);
+
+// The head of a report: label and text.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+Facts facts_of(const RunSpec& spec, const Prepared& run);
 
 // What the run takes for granted, for reports.
 std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run,

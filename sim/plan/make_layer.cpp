@@ -29,7 +29,8 @@ bool has(const DimNames& dims, const std::string& dim) {
 
 struct Builder {
   std::map<std::string, DimNames> written;  // dims where a name is first written with brackets
-  std::set<std::string> all_outputs;
+  std::span<const Statement> statements;
+  std::set<std::string> circles;  // names that a reported circle goes through
   Layer layer;
   std::vector<Problem>& problems;
 };
@@ -48,12 +49,56 @@ void note_written(Builder& b, const ArrayExpr& expr) {
       fmt::format("{} is written {} here and {} before", expr.name, text(dims), text(it->second)));
 }
 
-// The tensor read, added at its first use; -1 with a problem noted when it cannot be read here.
-int operand(Builder& b, const ArrayExpr& expr) {
+const Statement* maker(const Builder& b, const std::string& name) {
+  const auto it = std::find_if(b.statements.begin(), b.statements.end(),
+                               [&](const Statement& s) { return s.out.name == name; });
+  return it == b.statements.end() ? nullptr : &*it;
+}
+
+// What is made on the way from `from` to `to`, following "is made from": {from, …, to}; empty when
+// there is no way.
+std::vector<std::string> way(const Builder& b, const std::string& from, const std::string& to) {
+  std::map<std::string, std::string> reached = {{from, ""}};  // each with what needs it
+  std::vector<std::string> open = {from};
+  for (std::size_t next = 0; next < open.size() && reached.count(to) == 0; ++next) {
+    const std::string name = open[next];
+    const Statement* s = maker(b, name);
+    if (s == nullptr) continue;
+    for (const ArrayExpr& expr : s->in) {
+      if (reached.emplace(expr.name, name).second) open.push_back(expr.name);
+    }
+  }
+  std::vector<std::string> names;
+  if (reached.count(to) == 0) return names;
+  for (std::string name = to; !name.empty(); name = reached[name]) names.push_back(name);
+  std::reverse(names.begin(), names.end());
+  return names;
+}
+
+// `expr` is read by the statement of `out`, but made by a later one, or from `out` itself.
+void report_order(Builder& b, const std::string& out, const ArrayExpr& expr) {
+  const std::vector<std::string> names = way(b, expr.name, out);
+  if (names.empty()) {
+    report(b, expr.pos, fmt::format("{} is read before the statement that makes it", expr.name),
+           fmt::format("put \"{}\" above", maker(b, expr.name)->text));
+    return;
+  }
+  if (b.circles.count(out) != 0 && b.circles.count(expr.name) != 0) return;
+  b.circles.insert(names.begin(), names.end());
+  std::string circle = fmt::format("{} needs {}", out, expr.name);
+  for (std::size_t i = 0; i + 1 < names.size(); ++i) {
+    circle += fmt::format(", {} needs {}", names[i], names[i + 1]);
+  }
+  report(b, expr.pos, fmt::format("{} is made from itself: {}", out, circle));
+}
+
+// The tensor that the statement of `out` reads, added at its first use; -1 with a problem noted
+// when it cannot be read here.
+int operand(Builder& b, const std::string& out, const ArrayExpr& expr) {
   const int known = b.layer.tensor(expr.name);
   if (known >= 0) return known;
-  if (b.all_outputs.count(expr.name) != 0) {
-    report(b, expr.pos, fmt::format("{} is read before the statement that makes it", expr.name));
+  if (maker(b, expr.name) != nullptr) {
+    report_order(b, out, expr);
     return -1;
   }
   const auto dims = b.written.find(expr.name);
@@ -171,7 +216,7 @@ void check_dims(Builder& b, const Statement& s, const DimNames& out,
 void add_statement(Builder& b, const Statement& s) {
   LayerStatement result{s.kind, 0, {}, s.function, s.norm_dim, s.causal, s.text, s.pos};
   for (const ArrayExpr& expr : s.in) {
-    const int tensor = operand(b, expr);
+    const int tensor = operand(b, s.out.name, expr);
     if (tensor >= 0) result.in.push_back(tensor);
   }
   // A name whose dims were never written has been reported; what reads it is not checked again.
@@ -224,22 +269,22 @@ bool check_sizes(Builder& b, std::span<const Statement> statements) {
 
 Layer layer_from(std::span<const Statement> statements, std::vector<NamedDim> dims,
                  std::vector<Problem>& problems) {
-  Builder b{{}, {}, {}, problems};
+  Builder b{{}, statements, {}, {}, problems};
   b.layer.dims = std::move(dims);
   if (!check_sizes(b, statements)) return b.layer;
   for (const Statement& s : statements) {
     note_written(b, s.out);
     for (const ArrayExpr& expr : s.in) note_written(b, expr);
-    b.all_outputs.insert(s.out.name);
   }
   for (const Statement& s : statements) add_statement(b, s);
   return b.layer;
 }
 
-Layer make_layer(const ModelSpec& model, const BatchSpec& batch, int sequences,
-                 std::vector<Problem>& problems) {
-  std::vector<NamedDim> dims = {{"B", sequences}, {"T", batch.length.value}};
-  NotationContext context;
+std::vector<NamedDim> model_dims(const ModelSpec& model, const BatchSpec& batch, int sequences,
+                                 std::vector<Problem>& problems) {
+  std::vector<NamedDim> dims;
+  if (batch.global.given) dims.push_back({"B", sequences});
+  if (batch.length.given) dims.push_back({"T", batch.length.value});
   for (const AxisSpec& dim : model.dims) {
     if (dim.name == "B" || dim.name == "T") {
       problems.push_back(
@@ -248,7 +293,17 @@ Layer make_layer(const ModelSpec& model, const BatchSpec& batch, int sequences,
     }
     dims.push_back({dim.name, dim.size});
   }
-  for (const NamedDim& dim : dims) context.dims.push_back(dim.name);
+  return dims;
+}
+
+std::vector<Statement> parse_model(const ModelSpec& model, const BatchSpec& batch,
+                                   std::vector<std::string> axes, std::vector<Problem>& problems) {
+  std::vector<Problem> said_by_model_dims;
+  NotationContext context;
+  for (const NamedDim& dim : model_dims(model, batch, 1, said_by_model_dims)) {
+    context.dims.push_back(dim.name);
+  }
+  if (model.inlined) context.axes = std::move(axes);
   const std::size_t before = problems.size();
   std::vector<Statement> statements;
   for (const Chosen<std::string>& line : model.statements) {
@@ -258,12 +313,17 @@ Layer make_layer(const ModelSpec& model, const BatchSpec& batch, int sequences,
   if (statements.empty() && problems.size() == before) {
     problems.push_back({model.pos, fmt::format("model {} has no statements", model.name), ""});
   }
-  if (problems.size() != before) {
-    Layer incomplete;
-    incomplete.dims = std::move(dims);
-    return incomplete;
-  }
-  return layer_from(statements, std::move(dims), problems);
+  return statements;
+}
+
+Layer make_layer(const ModelSpec& model, const BatchSpec& batch, int sequences,
+                 std::vector<Problem>& problems) {
+  const std::size_t before = problems.size();
+  Layer incomplete;
+  incomplete.dims = model_dims(model, batch, sequences, problems);
+  const std::vector<Statement> statements = parse_model(model, batch, {}, problems);
+  if (problems.size() != before) return incomplete;
+  return layer_from(statements, std::move(incomplete.dims), problems);
 }
 
 }  // namespace shardsim

@@ -20,9 +20,19 @@
 
 namespace shardsim {
 
-// `sequences` is the size of B: of one micro-batch, over all devices (presets.h, split_batch).
+// The statements of a model, parsed. Layouts may stand in them when the run file holds them
+// (ModelSpec::inlined): `axes` are then those of the mesh.
+std::vector<Statement> parse_model(const ModelSpec& model, const BatchSpec& batch,
+                                   std::vector<std::string> axes, std::vector<Problem>& problems);
+
+// Sizes of all dims that are given. `sequences` is that of B: of one micro-batch, over all devices
+// (presets.h, split_batch).
+std::vector<NamedDim> model_dims(const ModelSpec& model, const BatchSpec& batch, int sequences,
+                                 std::vector<Problem>& problems);
+
+// Both, and the layer of them.
 // Returns an incomplete layer when it appends problems: unknown dims, dims without a size, names
-// read before they are made or made twice, dims that do not agree.
+// read before they are made, made from themselves or made twice, dims that do not agree.
 Layer make_layer(const ModelSpec& model, const BatchSpec& batch, int sequences,
                  std::vector<Problem>& problems);
 

@@ -7,6 +7,7 @@
 #include "plan/backward.h"
 #include "plan/make_layer.h"
 #include "plan/shard.h"
+#include "plan/stated_layouts.h"
 
 namespace shardsim {
 
@@ -101,6 +102,24 @@ void pick_all(const WantedAlgorithms& wanted, Prepared& run, std::vector<Problem
   }
 }
 
+// Sets batch and layer; returns the layouts that stand in its statements.
+std::vector<ArrayExpr> read_layer(const RunSpec& spec, Prepared& run,
+                                  std::vector<Problem>& problems) {
+  const std::size_t before = problems.size();
+  const ModelSpec& model = spec.model_spec;
+  const std::vector<Statement> statements =
+      parse_model(model, spec.batch, run.mesh.names(), problems);
+  std::vector<ArrayExpr> stated;
+  if (model.inlined) {
+    stated = stated_layouts(statements, spec.tensors, !spec.sharding.empty(), run.mesh, problems);
+  }
+  const bool readable = problems.size() == before;
+  run.batch = split_batch(spec.batch, spec.sharding, run.mesh, problems, axes_of_dim(stated, "B"));
+  std::vector<NamedDim> dims = model_dims(model, spec.batch, run.batch.sequences, problems);
+  if (readable) run.layer = layer_from(statements, std::move(dims), problems);
+  return stated;
+}
+
 }  // namespace
 
 Prepared prepare(const RunSpec& spec) {
@@ -121,15 +140,16 @@ Prepared prepare(const RunSpec& spec) {
   if (!run.cluster.axes.empty()) run.mesh = place_mesh(spec.mesh, run.cluster, problems);
   if (run.mesh.axes.empty()) throw ConfigError(std::move(problems));
 
-  run.batch = split_batch(spec.batch, spec.sharding, run.mesh, problems);
-  run.layer = make_layer(spec.model_spec, spec.batch, run.batch.sequences, problems);
+  const std::vector<ArrayExpr> stated = read_layer(spec, run, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
 
   const Precision precision = element_bytes(spec.precision);
-  const Layouts layouts = make_layouts(spec.sharding, spec.tensors, run.layer, run.mesh, problems);
+  run.layouts = make_layouts(spec.sharding, spec.tensors, run.layer, run.mesh, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
-  const ShardInput input{run.layer, layouts, run.mesh, precision};
+  apply_stated(stated, run.layer, run.layouts, problems);
+  const ShardInput input{run.layer, run.layouts, run.mesh, precision};
   run.sharded = shard(input, problems);
+  require_stated_sums(run.layer, run.layouts, run.sharded, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   append_backward(input, run.sharded);
   pick_all(wanted, run, problems);

@@ -23,6 +23,7 @@ struct Prepared {
   Mesh mesh;
   BatchSplit batch;
   Layer layer;
+  Layouts layouts;
   ShardedLayer sharded;
   ChipRates rates;
   int layers = 1;

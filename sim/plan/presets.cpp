@@ -286,7 +286,7 @@ Layouts make_layouts(std::span<const PresetSpec> chosen,
 }
 
 BatchSplit split_batch(const BatchSpec& batch, std::span<const PresetSpec> chosen, const Mesh& mesh,
-                       std::vector<Problem>& problems) {
+                       std::vector<Problem>& problems, std::vector<std::string> stated) {
   BatchSplit split;
   std::vector<Problem> ignored;  // make_layouts reports these
   std::vector<std::string> axes;
@@ -295,6 +295,8 @@ BatchSplit split_batch(const BatchSpec& batch, std::span<const PresetSpec> chose
       if (rule.role == activation && rule.dim == "B") append(axes, active.axes);
     }
   }
+  std::erase_if(stated, [&](const std::string& axis) { return has(axes, axis); });
+  append(axes, stated);
   split.data_parallel = mesh.size_of(axes);
   const int global = batch.global.value;
   split.sequences = global;

@@ -77,7 +77,8 @@ struct BatchSplit {
   int microbatches = 1;
   int sequences = 1;  // B of the layer: one micro-batch, over all devices
 };
+// `stated`: axes that cut B in layouts of the statements (stated_layouts.h).
 BatchSplit split_batch(const BatchSpec& batch, std::span<const PresetSpec> chosen, const Mesh& mesh,
-                       std::vector<Problem>& problems);
+                       std::vector<Problem>& problems, std::vector<std::string> stated = {});
 
 }  // namespace shardsim

@@ -112,7 +112,9 @@ Metrics measure(const Run& run) {
   if (run.workload && metrics.step > Seconds{}) {
     const double devices = run.plan.cluster.devices();
     metrics.mfu = run.workload->model_flops / metrics.step / (run.workload->peak * devices);
-    metrics.tokens_per_s = run.workload->tokens / (metrics.step / Seconds{1});
+    if (run.workload->tokens > 0) {
+      metrics.tokens_per_s = run.workload->tokens / (metrics.step / Seconds{1});
+    }
   }
   return metrics;
 }

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/json.h"
 #include "report/run.h"
@@ -38,5 +39,9 @@ std::string fine_text(Seconds seconds);
 
 // Lines of at most `width` columns, broken at blanks; later lines begin with `indent` blanks.
 std::string wrapped(std::string_view text, int width, int indent);
+
+// Rows with a head, the last column wrapped, at most 100 columns where the others leave room.
+using Rows = std::vector<std::vector<std::string>>;
+std::string rows_text(const Rows& rows);
 
 }  // namespace shardsim

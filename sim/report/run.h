@@ -47,7 +47,7 @@ struct Metrics {
   std::vector<Seconds> collective_time;  // [Plan::collectives], first begin to last end
   std::vector<LinkLoad> links;           // that carried anything, busiest first, ties by index
   std::optional<double> mfu;             // model FLOPs / (step * devices * peak)
-  std::optional<double> tokens_per_s;
+  std::optional<double> tokens_per_s;    // absent without a batch of sequences
 };
 
 // REQUIRES: timeline belongs to graph.

@@ -67,6 +67,7 @@ Json schema_of(const Node& node) {
 void add_properties(const Node& node, Object& schema) {
   Object properties;
   Array required;
+  Array either;
   Json others = false;
   for (const Node& child : node.children) {
     if (child.key == "*") {
@@ -74,11 +75,18 @@ void add_properties(const Node& node, Object& schema) {
       continue;
     }
     properties.emplace_back(child.key, schema_of(child));
-    if (child.row != nullptr && child.row->required) required.push_back(child.key);
+    if (child.row == nullptr || !child.row->required) continue;
+    if (child.row->unless.empty()) {
+      required.push_back(child.key);
+      continue;
+    }
+    either.push_back(Object{{"anyOf", Array{Object{{"required", Array{child.key}}},
+                                            Object{{"required", Array{child.row->unless}}}}}});
   }
   if (!properties.empty()) schema.emplace_back("properties", std::move(properties));
   schema.emplace_back("additionalProperties", std::move(others));
   if (!required.empty()) schema.emplace_back("required", std::move(required));
+  if (!either.empty()) schema.emplace_back("allOf", std::move(either));
 }
 
 }  // namespace

@@ -157,9 +157,12 @@ std::string run_table(const Run& run, const Metrics& metrics) {
                            to_text(metrics.exposed), share_of(metrics.exposed, step),
                            to_text(rounding ? Seconds{0} : metrics.rest)));
   if (metrics.mfu) {
-    text += line("MFU", fmt::format("{} of {} {} per device; {:.4g} tokens/s through these layers",
-                                    percent(*metrics.mfu), to_text(run.workload->peak),
-                                    run.workload->peak_name, *metrics.tokens_per_s));
+    const std::string speed =
+        metrics.tokens_per_s
+            ? fmt::format("; {:.4g} tokens/s through these layers", *metrics.tokens_per_s)
+            : "";
+    text += line("MFU", fmt::format("{} of {} {} per device{}", percent(*metrics.mfu),
+                                    to_text(run.workload->peak), run.workload->peak_name, speed));
   }
   return text + collective_rows(run, metrics) + link_lines(metrics) + assumption_lines(run.plan);
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "report/reports.h"
@@ -35,6 +36,37 @@ std::string wrapped(std::string_view text, int width, int indent) {
     at = end + 1;
   }
   return result;
+}
+
+namespace {
+
+constexpr std::size_t kWidest = 100;    // columns of a line
+constexpr std::size_t kNarrowest = 35;  // of the last column of a table
+
+}  // namespace
+
+std::string rows_text(const Rows& rows) {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    std::size_t column = 0;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+      line += fmt::format("{:<{}}  ", row[i], width[i]);
+      column += width[i] + 2;
+    }
+    // A wide table gives its last column a line of its own.
+    if (column > kWidest - kNarrowest && column + row.back().size() > kWidest) {
+      line += "\n    ";
+      column = 4;
+    }
+    text += line + wrapped(row.back(), kWidest, static_cast<int>(column)) + "\n";
+  }
+  return text;
 }
 
 }  // namespace shardsim

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "spec/fields.h"
+#include "spec/inline_layer.h"
 #include "spec/override.h"
 #include "spec/read.h"
 #include "spec/table.h"
@@ -254,6 +255,7 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
     if (problems.size() == before) check_variant(run, problems);
   }
   if (run.model.given) read_model(run.model, run, problems);
+  settle_layer(run, problems);
   throw_if_any(std::move(problems));
   set_defaults(run, path);
   return run;

@@ -45,6 +45,7 @@ struct FieldRow {
   // strings), object. A quantity is a string; the integer 0 needs no unit where zero makes sense.
   std::vector<std::string> shapes;
   std::vector<std::string> choices;  // the only legal texts; empty: any
+  std::string unless;                // the key beside it that makes a required one optional
 };
 std::vector<FieldRow> field_rows();
 

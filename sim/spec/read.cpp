@@ -97,7 +97,11 @@ void report_missing(const Node& node, const Place& place, const Children& childr
   for (const Field* field : children.named) {
     const std::string key(*child_key(field->path, place.path));
     if (!field->required || node.find(key) != nullptr) continue;
-    problems.push_back({place.pos, fmt::format("missing key \"{}\"{}", key, in_place(place)),
+    const bool other = !field->unless.empty();
+    if (other && node.find(field->unless) != nullptr) continue;
+    const std::string either = other ? fmt::format(" (or \"{}\")", field->unless) : "";
+    problems.push_back({place.pos,
+                        fmt::format("missing key \"{}\"{}{}", key, either, in_place(place)),
                         fmt::format("{}: {}", key, field->help)});
   }
 }

@@ -79,6 +79,7 @@ struct ModelSpec {
   std::vector<Chosen<std::string>> statements;
   Chosen<std::string> block;  // the file they came from, when not written in the model
   double parameters = 0;      // published total, 0: unknown; a test compares
+  bool inlined = false;       // written in the run file: layouts may stand in the statements
   SourcePos pos;
 };
 
@@ -117,6 +118,10 @@ struct RunSpec {
   MeshSpec mesh;
   Chosen<std::string> model;
   ModelSpec model_spec;
+  std::vector<Chosen<std::string>> layer;  // instead of a model; copied to model_spec
+  SourcePos layer_pos;
+  std::vector<AxisSpec> dims;  // of `layer`; B and T among them are copied to batch
+  SourcePos dims_pos;
   Chosen<int> layers;  // default: the model's
   BatchSpec batch;
   PrecisionSpec precision;

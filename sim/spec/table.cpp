@@ -26,7 +26,7 @@ constexpr std::array kTypes{
     TypeRow{FieldType::preset, "name, list of names or true/false", "string array boolean"},
 };
 
-constexpr std::array<std::string_view, 12> kLater{"schedule",
+constexpr std::array<std::string_view, 10> kLater{"schedule",
                                                   "overlap",
                                                   "recompute",
                                                   "optimizer",
@@ -34,8 +34,6 @@ constexpr std::array<std::string_view, 12> kLater{"schedule",
                                                   "inference",
                                                   "objective",
                                                   "parallel",
-                                                  "layer",
-                                                  "dims",
                                                   "cluster.topology.levels",
                                                   "cluster.topology.links"};
 
@@ -91,7 +89,7 @@ std::vector<FieldRow> field_rows() {
     const TypeRow& type = type_row(field.type);
     rows.push_back({std::string(field.file), std::string(field.path), std::string(type.text),
                     field.required, std::string(field.default_text), std::string(field.help),
-                    split_words(type.shapes), field.choices});
+                    split_words(type.shapes), field.choices, std::string(field.unless)});
   }
   return rows;
 }

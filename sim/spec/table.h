@@ -76,6 +76,7 @@ struct Field {
   // For a map: called before its entries are read, without data. nullptr: nothing to store.
   void (*store)(RunSpec&, const Value&, Problems&) = nullptr;
   std::vector<std::string> choices = {};  // FieldType::choice
+  std::string_view unless = {};  // a required key may be missing where this one is beside it
 };
 
 std::span<const Field> fields();

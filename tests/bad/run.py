@@ -57,8 +57,8 @@ def alias_bomb():
     return ("\n".join(lines) + "\n").encode()
 
 
-MAP = ("expected a map with name, cluster, mesh, model, layers, batch, precision, sharding, "
-       "tensors, collectives or notes")
+MAP = ("expected a map with name, cluster, mesh, model, layer, dims, layers, batch, precision, "
+       "sharding, tensors, collectives or notes")
 
 
 def made_cases():

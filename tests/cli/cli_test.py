@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,16 @@ RUN = "configs/runs/fsdp-ring8.yaml"
 RING = ["--topology", "ring:8", "--bandwidth", "100GB/s", "--latency", "0", "--bytes", "64MiB"]
 ALL_TO_ALL = ["collective", "all-to-all", *RING]
 WIDEST = 100  # columns
+SIZES = ["--mesh", "X=4,Y=2", "--dims", "I=64,J=64,K=64"]
+EXPLAINED = [
+    ["explain", "A[I_XY, J]", *SIZES],
+    ["explain", "A[I, J]{U_X} -> A[I_Y, J_X]", *SIZES, "--bandwidth", "100GB/s"],
+    ["explain", "C[I_X, K] = A[I_X, J] * B[J_Y, K_X]", *SIZES, "--pass", "both"],
+    ["explain", "A[I_{data,fsdp}, J]", "--mesh", "data=4,fsdp=2,pipeline=3", "--dims", "I=64,J=7"],
+    ["explain", "configs/runs/llama3-70b-v5p-64.yaml"],
+    ["explain", "configs/runs/mlp-by-hand.yaml"],
+    ["explain", RUN, "--set", "batch.length=4096", "--pass", "backward", "--statement", "Attn"],
+]
 
 # Arguments, exit status, what the messages must contain.
 REFUSED = [
@@ -49,6 +60,33 @@ REFUSED = [
     (["run", RUN, "--set", "layrs=1"], 2, ['"layrs"', "layers"]),
     (["run", RUN, "--set", "layers=0"], 2, ["layers"]),
     (["run"], 2, ["file is required"]),
+    (["explain"], 2, ["what is required"]),
+    (["explain", " ", *SIZES], 2, ["found nothing", "'A[I_X, J]'"]),
+    (["explain", "A[I_X,J", *SIZES], 2, ["array:1:8", 'expected "," or "]"', "\n         ^"]),
+    (["explain", "A[I_Z,J]", *SIZES], 2, ["array:1:5", '"Z"', "one of X, Y"]),
+    (["explain", "A[I_X,Q]", *SIZES], 2, ["array:1:7", '"Q"', "no size"]),
+    (["explain", "A[I_X,J_X]", *SIZES], 2, ["array:1:9", "cuts both I and J"]),
+    (["explain", "C[I,K] = A[I_X,J] ** B[J,K]", *SIZES], 2, ["statement:1:20", '"*"']),
+    (["explain", "C = A[I_X,J] * B[J,K]", *SIZES], 2, ["the dims of C are never written"]),
+    (["explain", "H = gelu(A[I,J]{U_X})", *SIZES], 2, ["partial sum over X", "without {U}"]),
+    (["explain", "H = gulu(A[I,J])", *SIZES], 2, ["statement:1:5", '"gulu"', '"gelu"']),
+    (["explain", "C[I,K] = A[I,J_XY] * B[J_YX,K]", *SIZES], 2,
+     ["statement:1:1", "X then Y", "Y then X", "different contents"]),
+    (["explain", "A[I_X,J] -> B[J,I]", *SIZES], 2, ["array:1:13", "expected A", "[J, I]"]),
+    (["explain", "A[I,J] -> A[I,J]{U_X}", *SIZES], 2, ["array:1:11", "partial sums over X"]),
+    (["explain", "A[I]"], 2, ["no --mesh", "no --dims", "--mesh X=4"]),
+    (["explain", "A[I]", "--mesh", "X=0,X=2,=3", "--dims", "I=07"], 2,
+     ["--mesh:1:1", "--mesh:1:5", "X is given twice", "--mesh:1:9", "--dims:1:1"]),
+    (["explain", "A[I]", *SIZES, "--dtype", "bf17"], 2, ['"bf17"', '"bf16"']),
+    (["explain", "A[I]", *SIZES, "--bandwidth", "1GB/s", "--pass", "forward"], 2,
+     ["no --bandwidth for an array", "no --pass for an array"]),
+    (["explain", "A[I] -> A[I_X]", *SIZES, "--latency", "1us"], 2, ["--bandwidth"]),
+    (["explain", "A[I] -> A[I_X]", *SIZES, "--topology", "torus:4x4"], 2,
+     ["16 devices", "4 x 2 = 8"]),
+    (["explain", RUN, "--mesh", "X=8"], 2, ["no --mesh for a run file"]),
+    (["explain", RUN, "--statement", "Atn"], 2, ['"Atn"', '"Attn"']),
+    (["explain", RUN, "--pass", "forwards"], 2, ['"forwards"', '"forward"']),
+    (["explain", "configs/runs/fsdp-ring9.yaml"], 2, ["fsdp-ring8.yaml"]),
 ]
 
 LISTS = ["chips", "topologies", "models", "collectives", "presets", "fields", "reports"]
@@ -59,18 +97,25 @@ TABLES = [
     ["collective", "all-reduce", "--topology", "torus:4x4x4", "--bandwidth", "100GB/s", "--latency",
      "1us", "--bytes", "64MiB"],
     ["tour"],
+    *EXPLAINED,
     ["--help"],
 ]
 JSON = [
     ALL_TO_ALL,
     [*ALL_TO_ALL, "--beside", "all-gather"],
     *[["list", table] for table in LISTS],
+    *EXPLAINED,
 ]
 
 
 class Shardsim:
     def __init__(self, binary):
         self.binary = str(pathlib.Path(binary).resolve())
+
+    def optimized(self):
+        """False for builds that are slow on purpose (presets dev, asan, tidy)."""
+        cache = pathlib.Path(self.binary).parent / "CMakeCache.txt"
+        return not cache.exists() or "CMAKE_BUILD_TYPE:STRING=Release" in cache.read_text()
 
     def __call__(self, arguments, **options):
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": ROOT, **options}
@@ -147,6 +192,51 @@ def check_collective_keys(shardsim):
                 "bandwidth_convention"):
         expect(key in result, f"collective --format json lacks {key}")
     expect(result["devices"] == 8 and result["bytes"] == 64 * 2**20, "devices or bytes are off")
+
+
+def check_explain_bytes(shardsim):
+    """bf16[1024, 4096] on 2 x 2: bytes of a device and of all four; I_XY and I_YX are not the same."""
+    expected = {"A[I,J]": (8388608, 33554432), "A[I_X,J]": (4194304, 16777216),
+                "A[I_X,J_Y]": (2097152, 8388608), "A[I_XY,J]": (2097152, 8388608),
+                "A[I_YX,J]": (2097152, 8388608)}
+    blocks = {}
+    for array, (per_device, over_mesh) in expected.items():
+        done = shardsim(["explain", array, "--mesh", "X=2,Y=2", "--dims", "I=1024,J=4096",
+                         "--dtype", "bf16", "--format", "json"])
+        expect_status(done, 0)
+        result = json.loads(done.stdout)["array"]
+        found = (result["bytes_per_device"], result["bytes_over_mesh"])
+        expect(found == (per_device, over_mesh), f"{array}: {found}")
+        expect(result["bytes_array"] == 8388608, f"{array}: {result['bytes_array']}")
+        blocks[array] = [row["block"] for row in result["blocks_of_devices"]]
+    expect(blocks["A[I_XY,J]"] == [0, 1, 2, 3] and blocks["A[I_YX,J]"] == [0, 2, 1, 3], str(blocks))
+
+
+LARGE = """
+cluster:
+  chip: tpu-v5p
+  topology: {kind: torus, axes: {x: 8, y: 8, z: 8}, link: {bandwidth: 100 GB/s, latency: 1 us}}
+mesh: {X: [x, y], Y: [z]}
+model: llama3-405b
+batch: {global: 64, length: 8192}
+sharding: {fsdp: X, tp: Y, sp: true}
+"""
+
+
+def check_explain_is_quick(shardsim):
+    """Llama 3 405B, FSDP x TP with SP on 512 chips: CPU seconds of the whole process, best of 3."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "large.yaml"
+        path.write_text(LARGE)
+        took = []
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            expect_status(shardsim(["explain", str(path)]), 0)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    limit = 0.1 if shardsim.optimized() else 2.0
+    expect(min(took) <= limit, f"{min(took):.3f} s of CPU, expected at most {limit} s")
+    return f"{min(took):.3f} s of CPU"
 
 
 def check_summary_keys(shardsim):

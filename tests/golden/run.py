@@ -19,6 +19,19 @@ CASES = {
     "collective-torus-json": f"collective all-reduce --topology torus:8x4 {LINK} --format json",
     "collective-beside": f"collective all-to-all --beside all-gather --topology ring:8 {LINK}",
     "collective-over": f"collective all-gather --topology torus:4x4x4 --over z,x {LINK}",
+    "explain-array": "explain 'A[I_XY, J]' --mesh X=2,Y=2 --dims I=1024,J=4096",
+    "explain-array-padded": "explain 'A[I_YX, J]{U_Z}' --mesh X=2,Y=2,Z=3 --dims I=1023,J=6 "
+                            "--dtype fp32 --device-order innermost-first",
+    "explain-case-3": "explain 'C[I_X, K] = A[I, J_X] * B[J_X, K]' --mesh X=4,Y=2 "
+                      "--dims I=4096,J=8192,K=1024 --bandwidth 100GB/s",
+    "explain-case-2": "explain 'C[I, K] = A[I, J_X] * B[J, K]' --mesh X=4 "
+                      "--dims I=4096,J=8192,K=1024 --pass both",
+    "explain-switch-json": "explain 'C[I_X, K] = A[I_X, J] * B[J, K_X]' --mesh X=8 --format json "
+                           "--dims I=4096,J=8192,K=1024 --topology switch:8 --bandwidth 450GB/s",
+    "explain-reshard": "explain 'A[I_X, J] -> A[I, J_X]' --mesh X=4,Y=2 --dims I=4096,J=8192 "
+                       "--bandwidth 100GB/s --latency 1us",
+    "explain-mlp-by-hand": "explain configs/runs/mlp-by-hand.yaml",
+    "explain-llama3-70b": "explain configs/runs/llama3-70b-v5p-64.yaml",
     "check": "check configs/runs/llama3-70b-v5p-64.yaml",
     "run-megatron": "run configs/runs/megatron-ring8.yaml --out {out}",
     "run-llama3-70b": "run configs/runs/llama3-70b-v5p-64.yaml --out {out}",
@@ -26,6 +39,7 @@ CASES = {
     "list-collectives": "list collectives",
     "list-fields": "list fields",
     "example": "example dp-ring8",
+    "run-mlp-by-hand": "run configs/runs/mlp-by-hand.yaml --out {out}",
 }
 
 

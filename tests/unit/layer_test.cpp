@@ -56,7 +56,9 @@ TEST_CASE("what makes no layer") {
   const std::vector<Row> rows = {
       {{"A = gelu(C)", "C[B,D] = X[B,D] + Z[B,D]"},
        {"C is read before the statement that makes it"}},
-      {{"A = gelu(A[B,D])"}, {"A is read before the statement that makes it"}},
+      {{"A = gelu(A[B,D])"}, {"A is made from itself: A needs A"}},
+      {{"A[B,D] = gelu(C)", "C = relu(E)", "E = X[B,D] + A"},
+       {"A is made from itself: A needs C, C needs E, E needs A"}},
       {{"A = gelu(X[B,D])", "A = relu(X)"}, {"A is made twice"}},
       {{"A = gelu(X)", "C = gelu(A)"}, {"the dims of X are never written: expected X[...] once"}},
       {{"C = A[B,D] * Wx[D,F]"}, {"the dims of C are never written: expected C[...] = ..."}},
@@ -98,8 +100,12 @@ TEST_CASE("a bare output is checked like a written one") {
 
 TEST_CASE("a dim needs a size") {
   std::vector<Problem> problems;
-  make_layer(model({"A = gelu(X[B,T,D])"}, {{"D", 32}}), BatchSpec{}, 4, problems);
+  make_layer(model({"A = gelu(X[B,T,D])"}, {{"D", 32}}), batch(4, 0), 4, problems);
   CHECK(messages(problems) == std::vector<std::string>{"dim T of X has no size"});
+  problems.clear();
+  make_layer(model({"A = gelu(X[B,D])"}, {{"D", 32}}), BatchSpec{}, 4, problems);
+  CHECK(messages(problems) ==
+        std::vector<std::string>{"unknown dim \"B\": no size is given for it"});
 }
 
 }  // namespace

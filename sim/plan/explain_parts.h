@@ -1,0 +1,30 @@
+// What the forms of explain share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/explanation.h"
+#include "plan/collective_run.h"
+#include "plan/explain.h"
+
+namespace shardsim {
+
+std::vector<int> shape_of(const Layer& layer, const Mesh& mesh, const Sharding& sharding);
+
+// Prices are left out when `priced` is false; `choice` is the algorithm of the run.
+struct Pricing {
+  const Layer& layer;
+  const Mesh& mesh;
+  const Cluster& cluster;
+  bool priced = true;
+};
+PricedCollective price(const Pricing& on, const ShardedCollective& collective,
+                       const AlgorithmChoice& choice);
+// With the algorithm that has the smallest closed form.
+PricedCollective price(const Pricing& on, const ShardedCollective& collective);
+
+// "mesh", "network" and "sizes" of a setting, and its notes.
+void describe_setting(const ExplainSetting& setting, Explanation& explanation);
+
+}  // namespace shardsim
