@@ -361,7 +361,7 @@ def interrupt(shardsim, arguments, delay, send):
 
 def check_interrupt(shardsim):
     """Ctrl-C (the whole group) and kill -INT (one process), early and late, in planning and replay."""
-    long_one = ["collective", "all-to-all", "--topology", "ring:1024", "--bandwidth", "100GB/s",
+    long_one = ["collective", "all-reduce", "--topology", "torus:16x16x16", "--bandwidth", "100GB/s",
                 "--latency", "1us", "--bytes", "64MiB", "--full"]
     for delay in (0, 0.4, 1.5):
         for send in (os.kill, os.killpg):
