@@ -84,11 +84,14 @@ Rows list_collectives() {
 }
 
 Rows list_presets() {
-  Rows rows = {{"preset", "takes", "what it does"}};
+  Rows rows = {{"preset", "also", "takes", "what it does; where it cuts; when"}};
   for (const PresetRow& row : presets()) {
-    rows.push_back({std::string(row.name),
-                    row.argument == PresetArgument::flag ? "true" : "mesh axes",
-                    fmt::format("{}; {}", row.help, row.when)});
+    std::string text(row.help);
+    for (const std::string& column : {where_text(row), when_text(row)}) {
+      if (!column.empty()) text += fmt::format("; {}", column);
+    }
+    rows.push_back({std::string(row.name), fmt::format("{}", fmt::join(row.aliases, " ")),
+                    row.argument == PresetArgument::flag ? "true" : "mesh axes", std::move(text)});
   }
   return rows;
 }

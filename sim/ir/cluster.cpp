@@ -130,6 +130,19 @@ int Mesh::size_of(std::span<const std::string> names_) const {
   return n;
 }
 
+std::vector<std::string> Mesh::resolve(const std::string& name) const {
+  if (find(name) != nullptr) return {name};
+  std::vector<std::string> result;
+  for (const AxisParts& axis : apart) {
+    if (axis.axis != name) continue;
+    for (const std::string& part : axis.parts) {
+      const std::vector<std::string> axes_of_part = resolve(part);
+      result.insert(result.end(), axes_of_part.begin(), axes_of_part.end());
+    }
+  }
+  return result;
+}
+
 std::vector<std::string> Mesh::names() const {
   std::vector<std::string> result;
   for (const MeshAxis& axis : axes) result.push_back(axis.name);

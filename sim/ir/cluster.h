@@ -90,12 +90,21 @@ struct MeshAxis {
   std::vector<int> axes;  // indices into Cluster::axes
 };
 
+// A mesh axis of the run that was taken apart: Y = 16 as Y1 = 8 and Y2 = 2.
+struct AxisParts {
+  std::string axis;
+  std::vector<std::string> parts;  // names in Mesh::axes, major first
+};
+
 struct Mesh {
-  std::vector<MeshAxis> axes;  // major first
+  std::vector<MeshAxis> axes;    // major first
+  std::vector<AxisParts> apart;  // names that stand for several of them
 
   const MeshAxis* find(std::string_view name) const;      // nullptr when there is none
   int size_of(std::span<const std::string> names) const;  // product; REQUIRES each to exist
   std::vector<std::string> names() const;
+  // The axes that a name stands for: itself, or its parts. Empty when there is none.
+  std::vector<std::string> resolve(const std::string& name) const;
 };
 
 }  // namespace shardsim

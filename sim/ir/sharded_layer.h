@@ -46,6 +46,7 @@ struct AxisCase {
 
 struct ShardedStatement {
   Pass pass = Pass::forward;
+  int statement = 0;  // index into Layer::statements; of the adjoints, too
   std::string text;  // "Q = In * Wq", "dWq = In * dQ"
   StatementKind kind = StatementKind::einsum;
   std::vector<std::string> operand_names;

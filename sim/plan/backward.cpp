@@ -7,160 +7,13 @@
 #include <vector>
 
 #include "base/must.h"
+#include "plan/backward_gradients.h"
 #include "plan/cost.h"
 #include "plan/einsum.h"
 #include "plan/reshard.h"
 
 namespace shardsim {
 namespace {
-
-// The gradient of one tensor while its contributions come in.
-struct Gradient {
-  std::vector<Sharding> parts;  // distinct layouts of the contributions so far
-  int waiting = 0;              // contributions still to come
-  int contributions = 0;
-  Sharding held;                 // once complete
-  std::vector<Sharding> copies;  // gathered for a statement that produced partial sums
-};
-
-struct Backward {
-  const ShardInput& in;
-  ShardedLayer& out;
-  std::size_t forward_steps = 0;
-  std::vector<Gradient> gradients;            // [tensor]
-  std::vector<std::vector<Sharding>> copies;  // [tensor] layouts at hand, the held one first
-};
-
-// A name and a layout that a step reads.
-struct Read {
-  std::string name;
-  Sharding layout;
-  double element_bytes = 2;
-};
-
-const LayerTensor& tensor(const Backward& b, int t) {
-  return b.in.layer.tensors[static_cast<std::size_t>(t)];
-}
-bool is_parameter(const Backward& b, int t) {
-  return tensor(b, t).role == TensorRole::parameter;
-}
-Gradient& gradient(Backward& b, int t) {
-  return b.gradients[static_cast<std::size_t>(t)];
-}
-
-double element_bytes(const Backward& b, int t) {
-  return is_parameter(b, t) ? b.in.precision.weights : b.in.precision.activations;
-}
-double gradient_bytes(const Backward& b, int t) {
-  return is_parameter(b, t) ? b.in.precision.gradients : b.in.precision.activations;
-}
-std::string gradient_name(const Backward& b, int t) {
-  return "d" + tensor(b, t).name;
-}
-
-Sharding dual(Sharding layout) {
-  layout.unreduced.clear();
-  return layout;
-}
-
-bool has_layout(const std::vector<Sharding>& layouts, const Sharding& need) {
-  return std::any_of(layouts.begin(), layouts.end(),
-                     [&](const Sharding& layout) { return only_slices(layout, need); });
-}
-
-// The layout that the complete gradient is held in.
-Sharding target(const Backward& b, int t) {
-  const auto index = static_cast<std::size_t>(t);
-  return is_parameter(b, t) ? b.in.layouts.tensors[index].gradient : dual(b.out.held[index]);
-}
-
-// Whether a preset gathers weights over these axes: such gradients are held cut, so every
-// micro-batch reduces its own; the others are kept as partial sums until the last one.
-bool gathered_for_use(const Backward& b, const std::vector<std::string>& axes) {
-  const std::vector<std::string>& gathered = b.in.layouts.gather_parameters;
-  return std::any_of(axes.begin(), axes.end(), [&](const std::string& axis) {
-    return std::find(gathered.begin(), gathered.end(), axis) != gathered.end();
-  });
-}
-
-std::string reduction_reason(const Backward& b, int t, const ShardedCollective& c) {
-  const int count = b.gradients[static_cast<std::size_t>(t)].contributions;
-  const std::string sum = count > 1 ? fmt::format(" ({} contributions added first)", count) : "";
-  const std::string axes = fmt::format("{}", fmt::join(c.axes, ", "));
-  if (c.kind == Collective::reduce_scatter) {
-    return fmt::format("{} is a partial sum over {}{}; it is held cut over {} on {}", c.tensor,
-                       axes, sum, axes, c.dim);
-  }
-  if (c.kind == Collective::all_reduce) {
-    return fmt::format("{} is a partial sum over {}{}: every device of {} read the same {}",
-                       c.tensor, axes, sum, axes, tensor(b, t).name);
-  }
-  return fmt::format("{} was cut when it was read; the adjoint of that gathers its gradient",
-                     tensor(b, t).name);
-}
-
-// All contributions are in: one reduction for each layout they came in.
-void complete(Backward& b, int t, ShardedStatement& last) {
-  Gradient& g = gradient(b, t);
-  g.held = target(b, t);
-  const ArrayInfo array{gradient_name(b, t), gradient_bytes(b, t)};
-  for (const Sharding& part : g.parts) {
-    for (ShardedCollective& c : reshard(b.in.layer, b.in.mesh, array, part, g.held)) {
-      const bool reduces = c.kind == Collective::reduce_scatter || c.kind == Collective::all_reduce;
-      c.case_text = reduces && last.kind == StatementKind::einsum ? "case 3" : "adjoint";
-      c.reason = reduction_reason(b, t, c);
-      c.once_per_step = is_parameter(b, t) && !gathered_for_use(b, c.axes);
-      last.after.push_back(std::move(c));
-    }
-  }
-  g.copies = {g.held};
-}
-
-// The step's output is one contribution to the gradient of t.
-void contribute(Backward& b, int t, ShardedStatement& step) {
-  Gradient& g = gradient(b, t);
-  if (g.contributions > 0 && step.memory_bytes > Bytes{}) {
-    step.memory_bytes += local_bytes(b.in.layer, b.in.mesh, step.out, gradient_bytes(b, t));
-  }
-  if (std::find(g.parts.begin(), g.parts.end(), step.out) == g.parts.end()) {
-    g.parts.push_back(step.out);
-  }
-  ++g.contributions;
-  must(g.waiting > 0, "a gradient gets one contribution for every read");
-  if (--g.waiting == 0) complete(b, t, step);
-}
-
-// The gradient of a statement's output in the dual of the layout the statement yielded.
-Read read_gradient(Backward& b, int t, const Sharding& yielded, ShardedStatement& step) {
-  Gradient& g = gradient(b, t);
-  const Sharding need = dual(yielded);
-  const ArrayInfo array{gradient_name(b, t), gradient_bytes(b, t)};
-  if (!has_layout(g.copies, need)) {
-    for (ShardedCollective& c : reshard(b.in.layer, b.in.mesh, array, g.held, need)) {
-      c.case_text = "adjoint";
-      c.reason =
-          fmt::format("the adjoint of what made {} from {}", to_text(g.held), to_text(yielded));
-      step.before.push_back(std::move(c));
-    }
-    g.copies.push_back(need);
-  }
-  return {array.name, need, array.element_bytes};
-}
-
-// An array of the forward pass as it was computed with; weights freed since are gathered again.
-Read read_array(Backward& b, int t, const Sharding& used, ShardedStatement& step) {
-  auto& copies = b.copies[static_cast<std::size_t>(t)];
-  const Read read{tensor(b, t).name, used, element_bytes(b, t)};
-  if (has_layout(copies, used)) return read;
-  for (ShardedCollective& c :
-       reshard(b.in.layer, b.in.mesh, {read.name, read.element_bytes}, copies.front(), used)) {
-    c.case_text = "layout";
-    c.reason = fmt::format("{} was freed after the forward pass and is gathered again", read.name);
-    step.before.push_back(std::move(c));
-  }
-  copies.push_back(used);
-  return read;
-}
 
 ShardedStatement new_step(StatementKind kind, std::string text) {
   ShardedStatement step;
@@ -304,6 +157,16 @@ void norm_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement&
   finish(b, std::move(step), reads, st.in[i]);
 }
 
+// Key/value heads that are copied along an axis serve a part of their query heads on each device,
+// so their gradients are partial sums over it.
+Sharding partial_over_queries(const Backward& b, const Sharding& queries, Sharding layout) {
+  for (const MeshAxis& axis : b.in.mesh.axes) {
+    if (queries.dim_of_axis(axis.name) == nullptr) continue;
+    if (layout.dim_of_axis(axis.name) == nullptr) layout.unreduced.push_back(axis.name);
+  }
+  return layout;
+}
+
 // Of the backward flops 8*B*T*S*N*H: dV = P'dO is a quarter; dQ needs dP = dO V' and dS K; dK =
 // dS'Q.
 void attention_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
@@ -318,7 +181,7 @@ void attention_adjoint(Backward& b, const LayerStatement& st, const ShardedState
   for (std::size_t k = 0; k < 3; ++k) {
     reads.push_back(read_array(b, st.in[k], forward.operands[k], step));
   }
-  step.out = forward.operands[i];
+  step.out = partial_over_queries(b, forward.operands[0], forward.operands[i]);
   finish(b, std::move(step), reads, st.in[i], kShares[i] * (st.causal ? 0.5 : 1.0));
 }
 
@@ -339,7 +202,8 @@ void adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forw
   }
 }
 
-// What the forward pass leaves behind: the held layouts, and gathered copies that are not freed.
+// What the backward pass finds at hand: the held layouts, and gathered copies that are not freed;
+// all of them when the forward pass runs again with its collectives.
 void collect_copies(Backward& b) {
   const auto count = static_cast<int>(b.in.layer.tensors.size());
   for (int t = 0; t < count; ++t) {
@@ -349,7 +213,8 @@ void collect_copies(Backward& b) {
     for (const ShardedCollective& c : step.before) {
       const int t = b.in.layer.tensor(c.tensor);
       must(t >= 0, "forward collectives move tensors of the layer");
-      if (b.in.layouts.regathers(b.in.layer, t)) continue;
+      const bool again = b.in.recompute != nullptr && b.in.recompute->collectives;
+      if (!again && b.in.layouts.regathers(b.in.layer, t)) continue;
       b.copies[static_cast<std::size_t>(t)].push_back(c.after);
     }
   }
@@ -368,6 +233,44 @@ void count_reads(Backward& b) {
   }
 }
 
+// A forward step once more, in the backward pass.
+void run_again(Backward& b, std::size_t s) {
+  ShardedStatement step = b.out.steps[s];
+  step.pass = Pass::backward;
+  step.text = fmt::format("again: {}", step.text);
+  if (!b.in.recompute->collectives) {
+    step.before.clear();
+    step.after.clear();
+  }
+  for (auto* list : {&step.before, &step.after}) {
+    for (ShardedCollective& c : *list) {
+      c.reason += "; the forward pass runs again before the backward pass";
+    }
+  }
+  b.out.steps.push_back(std::move(step));
+}
+
+bool recomputed(const Backward& b, std::size_t s) {
+  return b.in.recompute != nullptr && recomputes(*b.in.recompute, b.in.layer.statements[s].kind);
+}
+
+// Weights that are updated in blocks are put together again, once per step (ZeRO, section 5.1).
+void gather_updates(Backward& b) {
+  for (std::size_t t = 0; t < b.in.layer.tensors.size(); ++t) {
+    if (!is_parameter(b, static_cast<int>(t))) continue;
+    const TensorLayout& layout = b.in.layouts.tensors[t];
+    const ArrayInfo array{b.in.layer.tensors[t].name, b.in.precision.weights};
+    for (ShardedCollective& c :
+         reshard(b.in.layer, b.in.mesh, array, layout.optimizer, layout.held)) {
+      c.case_text = "update";
+      c.reason = fmt::format("every device updates its block {} of {}, which is held as {}",
+                             to_text(layout.optimizer), array.name, to_text(layout.held));
+      c.once_per_step = true;
+      b.out.steps.back().after.push_back(std::move(c));
+    }
+  }
+}
+
 }  // namespace
 
 void append_backward(const ShardInput& input, ShardedLayer& sharded) {
@@ -375,11 +278,21 @@ void append_backward(const ShardInput& input, ShardedLayer& sharded) {
   must(b.forward_steps == input.layer.statements.size(), "one forward step for every statement");
   collect_copies(b);
   count_reads(b);
+  const bool all_first = input.recompute != nullptr && input.recompute->collectives;
+  for (std::size_t s = 0; all_first && s < b.forward_steps; ++s) {
+    if (recomputed(b, s)) run_again(b, s);
+  }
   for (std::size_t s = b.forward_steps; s-- > 0;) {
     const LayerStatement& st = input.layer.statements[s];
+    if (!all_first && recomputed(b, s)) run_again(b, s);
+    const std::size_t first = sharded.steps.size();
     const ShardedStatement forward = sharded.steps[s];  // a copy: steps grow meanwhile
     for (const std::size_t i : gradient_order(b, st)) adjoint(b, st, forward, i);
+    for (std::size_t k = first; k < sharded.steps.size(); ++k) {
+      sharded.steps[k].statement = static_cast<int>(s);
+    }
   }
+  gather_updates(b);
   sharded.padding = padding_of(input, sharded);
   sharded.model_flops = model_flops(input.layer) * 3;
 }

@@ -18,18 +18,6 @@
 namespace shardsim {
 namespace {
 
-// The statement (from 1) of every step: forward in order, then the adjoints of each, last first.
-std::vector<int> statements_of_steps(const Layer& layer) {
-  std::vector<int> numbers;
-  const auto count = static_cast<int>(layer.statements.size());
-  for (int s = 1; s <= count; ++s) numbers.push_back(s);
-  for (int s = count; s >= 1; --s) {
-    const LayerStatement& st = layer.statements[static_cast<std::size_t>(s - 1)];
-    numbers.insert(numbers.end(), st.in.size(), s);
-  }
-  return numbers;
-}
-
 void note_padding(const Pricing& on, const Sharding& sharding, std::vector<std::string>& said) {
   std::vector<int> sizes;
   for (const DimLayout& dim : sharding.dims) sizes.push_back(on.layer.dim_size(dim.dim));
@@ -102,7 +90,7 @@ std::vector<LayoutRow> layout_rows(const Prepared& run, const Precision& precisi
     LayoutRow row{tensor.name,         std::string(role_name(tensor.role)),
                   run.sharded.held[t], layouts_used(run.sharded, tensor.name),
                   run.sharded.held[t], {}};
-    if (parameter) row.gradient = run.layouts.tensors[t].gradient;
+    if (parameter) row.gradient = run.layouts.tensors[t].optimizer;
     row.gradient.unreduced.clear();  // the gradient of partial sums is whole on every device
     row.bytes = local_bytes(run.layer, run.mesh, row.stored,
                             parameter ? precision.weights : precision.activations);
@@ -125,15 +113,15 @@ std::vector<std::string> work_notes() {
       "first); {U_X}: every device of X holds a partial sum"};
 }
 
-Layouts layouts_of(std::span<const ArrayExpr> stated, const Layer& layer) {
+Layouts layouts_of(std::span<const ArrayExpr> stated, const Layer& layer, const Mesh& mesh) {
   Layouts layouts;
   for (const LayerTensor& tensor : layer.tensors) {
     const Sharding plain = whole(tensor.dims);
-    layouts.tensors.push_back({plain, false, plain, plain});
+    layouts.tensors.push_back({plain, false, false, plain, plain});
   }
   for (const ArrayExpr& expr : stated) {
-    layouts.tensors[static_cast<std::size_t>(layer.tensor(expr.name))] = {
-        expr.sharding, true, expr.sharding, expr.sharding};
+    layouts.tensors[static_cast<std::size_t>(layer.tensor(expr.name))] =
+        layout_by_hand(mesh, expr.sharding);
   }
   return layouts;
 }
@@ -147,12 +135,10 @@ Explanation explain_run(const RunSpec& spec, const Prepared& run) {
   result.facts = facts_of(spec, run);
   result.layouts = layout_rows(run, element_bytes(spec.precision));
   const Pricing on{run.layer, run.mesh, run.cluster, true};
-  const std::vector<int> statements = statements_of_steps(run.layer);
-  must(statements.size() == run.sharded.steps.size(), "one backward step for every operand");
   std::size_t choice = 0;
   for (std::size_t s = 0; s < run.sharded.steps.size(); ++s) {
     const ShardedStatement& step = run.sharded.steps[s];
-    ExplainedStep one = explained(on, step, statements[s]);
+    ExplainedStep one = explained(on, step, step.statement + 1);
     add_compute(run.rates, one);
     note_cuts(run.layer, run.sharded, one);
     for (const auto& c : step.before) one.before.push_back(price(on, c, run.choices[choice++]));
@@ -176,7 +162,7 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   const Layer layer = layer_from(all, setting.dims, problems);
   const std::vector<ArrayExpr> stated = stated_layouts(all, {}, false, setting.mesh, problems);
   if (problems.size() != before) return result;
-  const Layouts layouts = layouts_of(stated, layer);
+  const Layouts layouts = layouts_of(stated, layer, setting.mesh);
   const double bytes = dtype_bytes(setting.dtype);
   const Precision precision{bytes, bytes, bytes, bytes};
   const ShardInput input{layer, layouts, setting.mesh, precision};

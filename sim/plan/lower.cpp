@@ -222,9 +222,10 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
     }
   }
   said.push_back(
-      "causal attention counts half of its scores; the backward pass is twice the forward; nothing "
-      "is "
-      "recomputed");
+      "causal attention counts half of its scores; the backward pass is twice the forward");
+  said.push_back(fmt::format(
+      "recompute {}: {}{}", run.recompute->name, run.recompute->help,
+      run.recompute->kinds.empty() ? "" : "; model FLOPs and MFU do not count what is repeated"));
   said.push_back(
       fmt::format("only the {} layer{}: embedding, head, loss and optimizer step are left out",
                   run.layers, run.layers == 1 ? "" : "s"));
@@ -235,6 +236,16 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
                        "else touches the port "
                        "or latency is 0"
                      : "flow grain: every message is a flow; links are shared max-min fairly");
+  for (const AxisParts& axis : run.mesh.apart) {
+    std::vector<std::string> parts;
+    for (const std::string& part : axis.parts) {
+      parts.push_back(fmt::format("{} = {}", part, run.mesh.size_of(run.mesh.resolve(part))));
+    }
+    said.push_back(fmt::format(
+        "mesh axis {} is taken apart into {}: dims with fewer rows than devices are cut over the "
+        "first and copied along the rest",
+        axis.axis, fmt::join(parts, " and ")));
+  }
   for (const std::string& padding : run.sharded.padding) said.push_back("padding: " + padding);
   for (const AlgorithmSpec& entry : spec.collectives) {
     said.push_back(

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "base/must.h"
 #include "plan/backward.h"
 #include "plan/make_layer.h"
 #include "plan/shard.h"
 #include "plan/stated_layouts.h"
+#include "plan/sub_axes.h"
 
 namespace shardsim {
 
@@ -143,11 +145,14 @@ Prepared prepare(const RunSpec& spec) {
   const std::vector<ArrayExpr> stated = read_layer(spec, run, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
 
+  take_apart(spec.sharding, run.layer, run.mesh, run.cluster);
+  run.recompute = find_recompute(spec.recompute.given ? spec.recompute.value : "none");
+  must(run.recompute != nullptr, "the reader knows the rows of the table of recomputation");
   const Precision precision = element_bytes(spec.precision);
   run.layouts = make_layouts(spec.sharding, spec.tensors, run.layer, run.mesh, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
-  apply_stated(stated, run.layer, run.layouts, problems);
-  const ShardInput input{run.layer, run.layouts, run.mesh, precision};
+  apply_stated(stated, run.layer, run.mesh, run.layouts, problems);
+  const ShardInput input{run.layer, run.layouts, run.mesh, precision, run.recompute};
   run.sharded = shard(input, problems);
   require_stated_sums(run.layer, run.layouts, run.sharded, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));

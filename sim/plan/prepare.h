@@ -13,6 +13,7 @@
 #include "plan/collective_run.h"
 #include "plan/cost.h"
 #include "plan/presets.h"
+#include "plan/recompute.h"
 #include "spec/run_spec.h"
 
 namespace shardsim {
@@ -27,6 +28,7 @@ struct Prepared {
   ShardedLayer sharded;
   ChipRates rates;
   int layers = 1;
+  const RecomputeRow* recompute = nullptr;
 
   // The algorithm of every collective of the layer, in the order of walk(): before, then after each
   // step.

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
+#include "plan/preset_choice.h"
 #include "plan/reshard.h"
 
 namespace shardsim {
@@ -14,143 +14,13 @@ namespace {
 
 using enum LayoutRole;
 
-constexpr std::array kBatch = {WhereRule{activation, "B", "", true}};
-
-constexpr std::array kBatchAndWeights = {
-    WhereRule{activation, "B", "", true}, WhereRule{parameter, "D", "", false},
-    WhereRule{gradient, "D", "", false}, WhereRule{optimizer, "D", "", false}};
-
-constexpr std::array kHeadsAndHidden = {
-    WhereRule{activation, "N", "", true},  WhereRule{activation, "K", "", true},
-    WhereRule{activation, "F", "", false}, WhereRule{activation, "V", "", false},
-    WhereRule{parameter, "N", "", true},   WhereRule{parameter, "K", "", true},
-    WhereRule{parameter, "F", "", false},  WhereRule{parameter, "V", "", false},
-    WhereRule{gradient, "N", "", true},    WhereRule{gradient, "K", "", true},
-    WhereRule{gradient, "F", "", false},   WhereRule{gradient, "V", "", false},
-    WhereRule{optimizer, "N", "", true},   WhereRule{optimizer, "K", "", true},
-    WhereRule{optimizer, "F", "", false},  WhereRule{optimizer, "V", "", false}};
-
-constexpr std::array kSequence = {WhereRule{activation, "T", "D", false}};
-
-constexpr std::array kPresets = {
-    PresetRow{"dp", "data parallel: the batch is cut, every device holds all weights",
-              PresetArgument::axes, "", kBatch, false, false,
-              "gradients are reduced once per step"},
-    PresetRow{"fsdp",
-              "fully sharded data parallel (ZeRO-3): dp, and weights, gradients and "
-              "optimizer state cut on D",
-              PresetArgument::axes, "", kBatchAndWeights, true, false,
-              "weights are gathered before use and freed after, in both passes; gradients are "
-              "reduced once per step"},
-    PresetRow{"tp", "tensor parallel: query heads N, key/value heads K, F and V are cut",
-              PresetArgument::axes, "", kHeadsAndHidden, false, false, "always"},
-    PresetRow{"sp",
-              "sequence parallel, with tp: activations that have D are cut on T between the "
-              "tensor-parallel regions",
-              PresetArgument::flag, "tp", kSequence, false, true,
-              "activations are gathered before the matmuls and kept for the backward pass"},
-};
-
-// A chosen preset with its row and the axes it cuts over.
-struct Active {
-  const PresetRow* row = nullptr;
-  const PresetSpec* spec = nullptr;
-  std::vector<std::string> axes;
-};
-
 void report(std::vector<Problem>& problems, const SourcePos& pos, std::string message,
             std::string hint = "") {
   problems.push_back({pos, std::move(message), std::move(hint)});
 }
 
-const PresetRow* find_row(std::string_view name) {
-  const auto it = std::find_if(kPresets.begin(), kPresets.end(),
-                               [&](const PresetRow& row) { return row.name == name; });
-  return it == kPresets.end() ? nullptr : &*it;
-}
-
-const PresetSpec* find_spec(std::span<const PresetSpec> chosen, std::string_view name) {
-  const auto it = std::find_if(chosen.begin(), chosen.end(),
-                               [&](const PresetSpec& spec) { return spec.preset == name; });
-  return it == chosen.end() ? nullptr : &*it;
-}
-
-std::vector<std::string> preset_names() {
-  std::vector<std::string> names;
-  for (const PresetRow& row : kPresets) names.emplace_back(row.name);
-  return names;
-}
-
-// What is wrong with one axis of a preset, or nothing. `taken` are the axes used so far.
-void take_axis(const Chosen<std::string>& axis, Active& active,
-               std::vector<std::pair<std::string, std::string>>& taken, const Mesh& mesh,
-               std::vector<Problem>& problems) {
-  const SourcePos& pos = axis.pos.source ? axis.pos : active.spec->pos;
-  if (mesh.find(axis.value) == nullptr) {
-    report(problems, pos,
-           fmt::format("mesh axis \"{}\" of {} is not in the mesh", axis.value, active.row->name),
-           suggestion(axis.value, mesh.names()));
-    return;
-  }
-  const auto used = std::find_if(taken.begin(), taken.end(),
-                                 [&](const auto& entry) { return entry.first == axis.value; });
-  if (used != taken.end()) {
-    report(problems, pos,
-           fmt::format("mesh axis {} is used by {} and by {}", axis.value, used->second,
-                       active.row->name),
-           "give each its own mesh axis");
-    return;
-  }
-  taken.push_back({axis.value, std::string(active.row->name)});
-  active.axes.push_back(axis.value);
-}
-
-// A flag takes the axes of the preset it belongs to.
-std::optional<Active> activate_flag(const PresetRow& row, const PresetSpec& spec,
-                                    std::span<const PresetSpec> chosen, const Mesh& mesh,
-                                    std::vector<Problem>& problems) {
-  if (!spec.axes.empty()) {
-    report(problems, spec.pos,
-           fmt::format("{} is true or false and uses the axes of {}", row.name, row.needs));
-    return std::nullopt;
-  }
-  if (!spec.flag.value) return std::nullopt;
-  const PresetSpec* owner = find_spec(chosen, row.needs);
-  if (owner == nullptr || owner->axes.empty()) {
-    report(problems, spec.pos,
-           fmt::format("{} needs {}: it cuts over the same mesh axes", row.name, row.needs),
-           fmt::format("add {}: AXIS, or drop {}", row.needs, row.name));
-    return std::nullopt;
-  }
-  Active active{&row, &spec, {}};
-  for (const Chosen<std::string>& axis : owner->axes) {
-    if (mesh.find(axis.value) != nullptr) active.axes.push_back(axis.value);
-  }
-  return active;
-}
-
-std::vector<Active> activate(std::span<const PresetSpec> chosen, const Mesh& mesh,
-                             std::vector<Problem>& problems) {
-  std::vector<Active> result;
-  std::vector<std::pair<std::string, std::string>> taken;
-  for (const PresetSpec& spec : chosen) {
-    const PresetRow* row = find_row(spec.preset);
-    if (row == nullptr) {
-      report(problems, spec.pos, fmt::format("unknown sharding preset \"{}\"", spec.preset),
-             suggestion(spec.preset, preset_names()));
-    } else if (row->argument == PresetArgument::flag) {
-      std::optional<Active> active = activate_flag(*row, spec, chosen, mesh, problems);
-      if (active) result.push_back(std::move(*active));
-    } else if (spec.axes.empty()) {
-      report(problems, spec.pos, fmt::format("{} needs the mesh axes it cuts over", row->name),
-             fmt::format("write {}: X or {}: [X, Y]", row->name, row->name));
-    } else {
-      Active active{row, &spec, {}};
-      for (const auto& axis : spec.axes) take_axis(axis, active, taken, mesh, problems);
-      result.push_back(std::move(active));
-    }
-  }
-  return result;
+void append(std::vector<std::string>& names, const std::vector<std::string>& more) {
+  names.insert(names.end(), more.begin(), more.end());
 }
 
 DimLayout* find_dim(Sharding& sharding, std::string_view dim) {
@@ -159,16 +29,36 @@ DimLayout* find_dim(Sharding& sharding, std::string_view dim) {
   return it == sharding.dims.end() ? nullptr : &*it;
 }
 
-// The first of the rules of this role whose dim the array has takes the axes.
-void apply(const Active& active, LayoutRole role, Sharding& sharding) {
-  for (const WhereRule& rule : active.row->where) {
-    if (rule.role != role) continue;
-    if (!rule.only_with.empty() && sharding.find(rule.only_with) == nullptr) continue;
-    DimLayout* layout = find_dim(sharding, rule.dim);
-    if (layout == nullptr) continue;
-    layout->axes.insert(layout->axes.end(), active.axes.begin(), active.axes.end());
-    return;
+// The axes that cut a dim: all, or of a dim with fewer rows than devices the first ones, one row
+// each. What is left over holds copies.
+std::vector<std::string> fitting(const WhereRule& rule, const std::vector<std::string>& axes,
+                                 int size, const Mesh& mesh) {
+  if (!rule.replicates || size % mesh.size_of(axes) == 0) return axes;
+  for (std::size_t n = 0; n < axes.size(); ++n) {
+    const std::vector<std::string> first(axes.begin(),
+                                         axes.begin() + static_cast<std::ptrdiff_t>(n));
+    if (mesh.size_of(first) == size) return first;
   }
+  return axes;
+}
+
+// The rule of this role that speaks about an array: the first whose dim the array has.
+const WhereRule* rule_for(const PresetRow& row, LayoutRole role, const Sharding& sharding) {
+  for (const WhereRule& rule : row.where) {
+    if (rule.role != role || sharding.find(rule.dim) == nullptr) continue;
+    if (rule.only_with.empty() || sharding.find(rule.only_with) != nullptr) return &rule;
+  }
+  return nullptr;
+}
+
+// Cuts the array as the preset says; returns the axes left over.
+std::vector<std::string> apply(const ActivePreset& active, LayoutRole role, const Layer& layer,
+                               const Mesh& mesh, Sharding& sharding) {
+  const WhereRule* rule = rule_for(*active.row, role, sharding);
+  if (rule == nullptr) return {};
+  const auto cut = fitting(*rule, active.axes, layer.dim_size(rule->dim), mesh);
+  append(find_dim(sharding, rule->dim)->axes, cut);
+  return {active.axes.begin() + static_cast<std::ptrdiff_t>(cut.size()), active.axes.end()};
 }
 
 std::string dim_meaning(std::string_view dim) {
@@ -178,8 +68,19 @@ std::string dim_meaning(std::string_view dim) {
   return fmt::format("rows of {}", dim);
 }
 
+std::string indivisible(const WhereRule& rule, const ActivePreset& active, int size, int shards) {
+  const std::string what = fmt::format("{} = {} {} cannot be cut over {} = {} devices", rule.dim,
+                                       size, dim_meaning(rule.dim), active.spec->preset, shards);
+  if (!rule.replicates) return fmt::format("{}: {} does not divide {}", what, shards, size);
+  if (shards % size != 0) return fmt::format("{}: neither divides the other", what);
+  return fmt::format(
+      "{}: one on each of {} groups needs mesh axes that come apart there, and part of a ring is a "
+      "line, which has no plan in this version",
+      what, size);
+}
+
 // Heads stay whole: a head cut in two would need a reduction inside attention.
-void check_divides(const Active& active, const Layer& layer, const Mesh& mesh,
+void check_divides(const ActivePreset& active, const Layer& layer, const Mesh& mesh,
                    std::vector<Problem>& problems) {
   std::vector<std::string_view> checked = {"B"};  // split_batch speaks about sequences
   for (const WhereRule& rule : active.row->where) {
@@ -190,18 +91,16 @@ void check_divides(const Active& active, const Layer& layer, const Mesh& mesh,
     const auto dim = std::find_if(layer.dims.begin(), layer.dims.end(),
                                   [&](const NamedDim& d) { return d.name == rule.dim; });
     if (dim == layer.dims.end()) continue;
-    const int shards = mesh.size_of(active.axes);
+    const int shards = mesh.size_of(fitting(rule, active.axes, dim->size, mesh));
     if (dim->size % shards == 0) continue;
-    report(problems, active.spec->pos,
-           fmt::format("{} = {} {} cannot be cut over {} = {} devices: {} does not divide {}",
-                       rule.dim, dim->size, dim_meaning(rule.dim), active.row->name, shards, shards,
-                       dim->size));
+    report(problems, active.spec->pos, indivisible(rule, active, dim->size, shards));
   }
 }
 
 void override_layout(const Chosen<std::string>& entry, const Layer& layer, const Mesh& mesh,
                      Layouts& layouts, std::vector<Problem>& problems) {
   NotationContext context{mesh.names(), {}};
+  for (const AxisParts& axis : mesh.apart) context.axes.push_back(axis.axis);
   for (const NamedDim& dim : layer.dims) context.dims.push_back(dim.name);
   const std::optional<ArrayExpr> expr = parse_array(entry.value, entry.pos, context, problems);
   if (!expr) return;
@@ -229,57 +128,107 @@ void override_layout(const Chosen<std::string>& entry, const Layer& layer, const
                        tensor.name));
     return;
   }
-  layouts.tensors[static_cast<std::size_t>(index)] = {expr->sharding, true, expr->sharding,
-                                                      expr->sharding};
+  layouts.tensors[static_cast<std::size_t>(index)] = layout_by_hand(mesh, expr->sharding);
+};
 }
 
-void append(std::vector<std::string>& names, const std::vector<std::string>& more) {
-  names.insert(names.end(), more.begin(), more.end());
+// The later preset has the last word.
+void set_timing(const ActivePreset& active, std::vector<AxisTiming>& timings) {
+  for (const std::string& axis : active.axes) {
+    auto at = std::find_if(timings.begin(), timings.end(),
+                           [&](const AxisTiming& timing) { return timing.axis == axis; });
+    if (at == timings.end()) at = timings.insert(at, {axis, {}});
+    const WhenRule& when = active.row->when;
+    if (when.parameters != Gather::unstated) at->when.parameters = when.parameters;
+    if (when.activations != Gather::unstated) at->when.activations = when.activations;
+    if (when.gradients != Reduce::unstated) at->when.gradients = when.gradients;
+  }
 }
 
-bool has(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+Gather gather_of(const AxisTiming& timing, TensorRole role) {
+  return role == TensorRole::parameter ? timing.when.parameters : timing.when.activations;
+}
+
+// Puts the axes that cut `base` first in each dim, so that blocks of the layout are parts of its
+// blocks whatever the order of the presets.
+void refine(const Sharding& base, Sharding& layout) {
+  for (DimLayout& dim : layout.dims) {
+    const std::vector<std::string>& first = base.find(dim.dim)->axes;
+    std::stable_partition(dim.axes.begin(), dim.axes.end(), [&](const std::string& axis) {
+      return std::find(first.begin(), first.end(), axis) != first.end();
+    });
+  }
+}
+
+TensorLayout layout_of(const LayerTensor& tensor, std::span<const ActivePreset> active,
+                       const Layer& layer, const Mesh& mesh) {
+  const Sharding plain = whole(tensor.dims);
+  const bool stored = tensor.role == TensorRole::parameter;
+  TensorLayout layout{plain, stored || !active.empty(), false, plain, plain};
+  for (const ActivePreset& preset : active) {
+    if (!stored) {
+      append(layout.gradient.unreduced, apply(preset, activation, layer, mesh, layout.held));
+      continue;
+    }
+    apply(preset, parameter, layer, mesh, layout.held);
+    apply(preset, gradient, layer, mesh, layout.gradient);
+    apply(preset, optimizer, layer, mesh, layout.optimizer);
+  }
+  refine(layout.held, layout.gradient);
+  refine(layout.gradient, layout.optimizer);
+  return layout;
 }
 
 }  // namespace
 
-std::span<const PresetRow> presets() {
-  return kPresets;
-}
-
-bool Layouts::pins(TensorRole role, std::string_view axis) const {
-  return has(role == TensorRole::parameter ? gather_parameters : gather_activations, axis);
+std::vector<std::string> Layouts::gather_axes(TensorRole role) const {
+  std::vector<std::string> axes;
+  for (const AxisTiming& timing : timings) {
+    if (gather_of(timing, role) != Gather::unstated) axes.push_back(timing.axis);
+  }
+  return axes;
 }
 
 bool Layouts::regathers(const Layer& layer, int tensor) const {
   const auto index = static_cast<std::size_t>(tensor);
-  if (layer.tensors[index].role != TensorRole::parameter) return false;
-  return std::any_of(gather_parameters.begin(), gather_parameters.end(), [&](const auto& axis) {
-    return tensors[index].held.dim_of_axis(axis) != nullptr;
+  return std::any_of(timings.begin(), timings.end(), [&](const AxisTiming& timing) {
+    return gather_of(timing, layer.tensors[index].role) == Gather::each_pass &&
+           tensors[index].held.dim_of_axis(timing.axis) != nullptr;
   });
+}
+
+bool Layouts::reduces_each_microbatch(std::string_view axis) const {
+  return std::any_of(timings.begin(), timings.end(), [&](const AxisTiming& timing) {
+    return timing.axis == axis && timing.when.gradients == Reduce::each_microbatch;
+  });
+}
+
+TensorLayout layout_by_hand(const Mesh& mesh, Sharding sharding) {
+  const auto resolve = [&](std::vector<std::string>& axes) {
+    std::vector<std::string> result;
+    for (const std::string& axis : axes) append(result, mesh.resolve(axis));
+    axes = std::move(result);
+  };
+  for (DimLayout& dim : sharding.dims) resolve(dim.axes);
+  resolve(sharding.unreduced);
+  Sharding reduced = sharding;
+  reduced.unreduced.clear();
+  return {std::move(sharding), true, true, reduced, reduced};
 }
 
 Layouts make_layouts(std::span<const PresetSpec> chosen,
                      std::span<const Chosen<std::string>> tensors, const Layer& layer,
                      const Mesh& mesh, std::vector<Problem>& problems) {
-  const std::vector<Active> active = activate(chosen, mesh, problems);
+  const std::vector<ActivePreset> active = activate(chosen, mesh, problems);
   Layouts layouts;
-  for (const Active& preset : active) {
-    check_divides(preset, layer, mesh, problems);
-    if (preset.row->gathers_parameters) append(layouts.gather_parameters, preset.axes);
-    if (preset.row->gathers_activations) append(layouts.gather_activations, preset.axes);
+  for (const ActivePreset& preset : active) check_divides(preset, layer, mesh, problems);
+  for (const PresetRow& row : presets()) {  // flags have the last word, wherever they are written
+    for (const ActivePreset& preset : active) {
+      if (preset.row == &row) set_timing(preset, layouts.timings);
+    }
   }
   for (const LayerTensor& tensor : layer.tensors) {
-    const Sharding plain = whole(tensor.dims);
-    const bool stored = tensor.role == TensorRole::parameter;
-    TensorLayout layout{plain, stored || !active.empty(), plain, plain};
-    for (const Active& preset : active) {
-      apply(preset, stored ? parameter : activation, layout.held);
-      if (!stored) continue;
-      apply(preset, gradient, layout.gradient);
-      apply(preset, optimizer, layout.optimizer);
-    }
-    layouts.tensors.push_back(std::move(layout));
+    layouts.tensors.push_back(layout_of(tensor, active, layer, mesh));
   }
   for (const auto& entry : tensors) override_layout(entry, layer, mesh, layouts, problems);
   return layouts;
@@ -290,12 +239,14 @@ BatchSplit split_batch(const BatchSpec& batch, std::span<const PresetSpec> chose
   BatchSplit split;
   std::vector<Problem> ignored;  // make_layouts reports these
   std::vector<std::string> axes;
-  for (const Active& active : activate(chosen, mesh, ignored)) {
+  for (const ActivePreset& active : activate(chosen, mesh, ignored)) {
     for (const WhereRule& rule : active.row->where) {
       if (rule.role == activation && rule.dim == "B") append(axes, active.axes);
     }
   }
-  std::erase_if(stated, [&](const std::string& axis) { return has(axes, axis); });
+  std::erase_if(stated, [&](const std::string& axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  });
   append(axes, stated);
   split.data_parallel = mesh.size_of(axes);
   const int global = batch.global.value;

@@ -1,16 +1,11 @@
-// Presets: a parallelism is data. Each row says *where* its mesh axes cut which arrays, and *when*
-// parameters are whole; nothing else in the program knows its name. The rows are added up, left to
-// right, so {fsdp: X, tp: Y, sp: true} is a product:
+// Presets applied to a layer: the chosen rows (preset_table.h) are added up, left to right, to a
+// table of layouts, so {fsdp: X, tp: Y, sp: true} is a product:
 //
 //   fsdp: X     Wq[D, N, H] -> [D_X, N, H]     In[B, T, D] -> [B_X, T, D]
 //   tp: Y       Wq          -> [D_X, N_Y, H]   Q[B, T, N, H] -> [B_X, T, N_Y, H]
 //   sp: true    In          -> [B_X, T_Y, D]   (the axes of tp, on activations that have D)
-//
-// Sources: dp and fsdp, ZeRO (Rajbhandari et al. 2020, stage 3) and JAX Scaling Book ch. 5; tp,
-// Megatron-LM (Shoeybi et al. 2019); sp, Korthikanti et al. 2022.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,51 +15,41 @@
 #include "ir/cluster.h"
 #include "ir/layer.h"
 #include "ir/notation.h"
+#include "plan/preset_table.h"
 #include "spec/run_spec.h"
 
 namespace shardsim {
 
-enum class LayoutRole : std::uint8_t { activation, parameter, gradient, optimizer };
-
-// Cuts `dim` of every array of this role over the preset's axes, minor-most.
-struct WhereRule {
-  LayoutRole role = LayoutRole::activation;
-  std::string_view dim;
-  std::string_view only_with;  // another dim the array must have; empty: any array
-  bool divides = false;        // the dim must divide evenly (sequences, heads); else it is padded
-};
-
-enum class PresetArgument : std::uint8_t { axes, flag };
-
-struct PresetRow {
-  std::string_view name;
-  std::string_view help;
-  PresetArgument argument = PresetArgument::axes;
-  std::string_view needs;  // a flag takes the axes of this preset
-  std::span<const WhereRule> where;
-  bool gathers_parameters = false;   // whole over the axes before use, freed after each pass
-  bool gathers_activations = false;  // where an operand must be whole, the activation is gathered
-  std::string_view when;             // in words, for reports
-};
-std::span<const PresetRow> presets();
-
 struct TensorLayout {
   Sharding held;        // parameter: between steps; input, activation: as passed between statements
   bool wished = false;  // false: an activation takes whatever its statement yields
-  Sharding gradient;    // parameters only
-  Sharding optimizer;   // parameters only
+  bool stated = false;  // in a single layout of its own, not by a preset
+  // Parameter: as held between micro-batches, once reduced. Activation: {U} over axes on which the
+  // gradient may stay a partial sum.
+  Sharding gradient;
+  Sharding optimizer;  // parameter: of its state, and of the update
+};
+
+// The column "when" of one mesh axis, over all presets that use it.
+struct AxisTiming {
+  std::string axis;
+  WhenRule when;
 };
 
 struct Layouts {
-  std::vector<TensorLayout> tensors;            // [Layer::tensors]
-  std::vector<std::string> gather_parameters;   // mesh axes
-  std::vector<std::string> gather_activations;  // mesh axes
+  std::vector<TensorLayout> tensors;  // [Layer::tensors]
+  std::vector<AxisTiming> timings;
 
-  // Whether a preset says that this tensor is the one to gather over the axis.
-  bool pins(TensorRole role, std::string_view axis) const;
-  // Whether the gathered copy of a parameter is freed after the forward pass.
+  // The axes over which arrays of this role are the ones to gather.
+  std::vector<std::string> gather_axes(TensorRole role) const;
+  // Whether the gathered copies of a tensor are freed after the forward pass.
   bool regathers(const Layer& layer, int tensor) const;
+  // Whether gradients of parameters are reduced over the axis after every micro-batch.
+  bool reduces_each_microbatch(std::string_view axis) const;
 };
+
+// A layout that somebody wrote, for every role. Axes that were taken apart become their parts.
+TensorLayout layout_by_hand(const Mesh& mesh, Sharding sharding);
 
 // Presets, then single layouts ("Wo[N_Y, H, D_X]"), which replace what the presets said.
 Layouts make_layouts(std::span<const PresetSpec> chosen,

@@ -3,237 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "plan/cost.h"
-#include "plan/einsum.h"
 #include "plan/reshard.h"
+#include "plan/shard_needs.h"
 
 namespace shardsim {
 namespace {
 
-struct Sharder {
-  const ShardInput& in;
-  std::vector<Problem>& problems;
-  std::vector<std::vector<Sharding>> copies;  // [tensor] gathered copies at hand
-  ShardedLayer out;
-};
-
-// What a statement needs of its operands, and what it then yields.
-struct Needs {
-  std::vector<Sharding> operands;
-  Sharding out;
-  std::vector<AxisCase> cases;
-  std::vector<Gathering> gatherings;
-  std::string reason;  // of collectives that no gathering explains
-};
-
 bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-const LayerTensor& tensor(const Sharder& s, int t) {
-  return s.in.layer.tensors[static_cast<std::size_t>(t)];
-}
-const Sharding& held(const Sharder& s, int t) {
-  return s.out.held[static_cast<std::size_t>(t)];
-}
-
-double element_bytes(const Sharder& s, int t) {
-  return tensor(s, t).role == TensorRole::parameter ? s.in.precision.weights
-                                                    : s.in.precision.activations;
-}
-
-ArrayInfo info(const Sharder& s, int t) {
-  return {tensor(s, t).name, element_bytes(s, t)};
-}
-
-const TensorLayout* wish(const Sharder& s, int t) {
-  const TensorLayout& layout = s.in.layouts.tensors[static_cast<std::size_t>(t)];
-  return layout.wished ? &layout : nullptr;
-}
-
-void report(Sharder& s, const LayerStatement& st, std::string message, std::string hint = "") {
-  s.problems.push_back({st.pos, std::move(message), std::move(hint)});
-}
-
-EinsumOperand einsum_operand(const Sharder& s, int t) {
-  EinsumOperand operand{info(s, t), held(s, t), {}, ""};
-  const bool parameter = tensor(s, t).role == TensorRole::parameter;
-  operand.gather_axes =
-      parameter ? s.in.layouts.gather_parameters : s.in.layouts.gather_activations;
-  operand.pin_text = parameter ? "the preset gathers weights before use"
-                               : "the preset gathers activations before the matmul";
-  return operand;
-}
-
-Needs einsum_needs(Sharder& s, const LayerStatement& st) {
-  Einsum einsum{{einsum_operand(s, st.in[0]), einsum_operand(s, st.in[1])},
-                info(s, st.out),
-                tensor(s, st.out).dims,
-                nullptr};
-  if (const TensorLayout* w = wish(s, st.out)) einsum.wish = &w->held;
-  EinsumPlan plan = plan_einsum(s.in.layer, s.in.mesh, einsum);
-  for (std::string& error : plan.errors) report(s, st, std::move(error));
-  return {{plan.operands[0], plan.operands[1]},
-          plan.out,
-          std::move(plan.cases),
-          std::move(plan.gatherings),
-          "its blocks must fit the other operand"};
-}
-
-// The layout of an operand of anything but an einsum or an add: never a partial sum.
-Sharding reduced(Sharder& s, const LayerStatement& st, int t, std::string_view function) {
-  Sharding layout = held(s, t);
-  if (layout.unreduced.empty()) return layout;
-  const std::string& name = tensor(s, t).name;
-  report(
-      s, st,
-      fmt::format("{0} of {1}, which is a partial sum over {2}: the sum of {0} over the devices is "
-                  "not {0} of the sum",
-                  function, name, fmt::join(layout.unreduced, ", ")),
-      fmt::format("give {} a layout without {{U}}", name));
-  layout.unreduced.clear();
-  return layout;
-}
-
-int axes_in(const Sharding& sharding) {
-  std::size_t count = 0;
-  for (const DimLayout& dim : sharding.dims) count += dim.axes.size();
-  return static_cast<int>(count);
-}
-
-// Two arrays that are combined element by element take one layout: the output's if it has a wish,
-// else that of the one that is cut more.
-Sharding agreed(const Sharder& s, const LayerStatement& st, const Sharding& a, const Sharding& b) {
-  if (a == b) return a;
-  Sharding result = axes_in(b) > axes_in(a) ? b : a;
-  if (const TensorLayout* w = wish(s, st.out)) result = w->held;
-  result.unreduced.clear();
-  return result;
-}
-
-Needs elementwise_needs(Sharder& s, const LayerStatement& st) {
-  Sharding layout = reduced(s, st, st.in[0], st.function);
-  if (st.kind == StatementKind::gated) {
-    const std::string what = fmt::format("the product with {}(...)", st.function);
-    layout = agreed(s, st, layout, reduced(s, st, st.in[1], what));
-  }
-  return {std::vector<Sharding>(st.in.size(), layout),
-          layout,
-          {},
-          {},
-          "the operands are combined element by element"};
-}
-
-Needs add_needs(Sharder& s, const LayerStatement& st) {
-  const Sharding& a = held(s, st.in[0]);
-  const Sharding& b = held(s, st.in[1]);
-  if (a.unreduced != b.unreduced) {
-    const bool first = !a.unreduced.empty();
-    report(s, st,
-           fmt::format(
-               "{} is a partial sum over {}, {} is not over the same axes: the sum would count "
-               "{} once per device",
-               tensor(s, st.in[first ? 0 : 1]).name,
-               fmt::join(first ? a.unreduced : b.unreduced, ", "),
-               tensor(s, st.in[first ? 1 : 0]).name, tensor(s, st.in[first ? 1 : 0]).name),
-           "give both the same layout, or one without {U}");
-  }
-  Sharding layout = a == b ? a : agreed(s, st, a, b);
-  if (a.unreduced == b.unreduced) layout.unreduced = a.unreduced;
-  return {{layout, layout}, layout, {}, {}, "the operands are added element by element"};
-}
-
-Needs norm_needs(Sharder& s, const LayerStatement& st) {
-  Sharding layout = reduced(s, st, st.in[0], "norm");
-  for (DimLayout& dim : layout.dims) {
-    if (dim.dim == st.norm_dim) dim.axes.clear();
-  }
-  Needs needs{
-      {layout}, layout, {}, {}, fmt::format("norm needs {} whole on every device", st.norm_dim)};
-  if (st.in.size() < 2) return needs;
-  Sharding scale = held(s, st.in[1]);
-  for (DimLayout& dim : scale.dims) dim.axes = layout.find(dim.dim)->axes;
-  needs.operands.push_back(std::move(scale));
-  return needs;
-}
-
-bool cuts_once(const Sharding& sharding) {
-  std::vector<std::string> seen;
-  for (const DimLayout& dim : sharding.dims) {
-    for (const std::string& axis : dim.axes) {
-      if (has(seen, axis)) return false;
-      seen.push_back(axis);
-    }
-  }
-  return true;
-}
-
-// Batch dims and heads as the operand that cuts them most has them, if that makes a layout; else as
-// the queries have them. The sequence and the head size are whole.
-std::vector<std::vector<std::string>> attention_axes(const std::vector<Sharding>& in) {
-  const std::size_t rank = in[0].dims.size();
-  std::vector<std::vector<std::string>> axes(rank);
-  Sharding most = in[0];
-  for (std::size_t d = 0; d < rank; ++d) {
-    if (d == rank - 3 || d == rank - 1) {
-      most.dims[d].axes.clear();
-      continue;
-    }
-    axes[d] = in[0].dims[d].axes;
-    for (const Sharding& operand : in) {
-      const auto& other = operand.dims[d].axes;
-      if (other.size() > most.dims[d].axes.size()) most.dims[d].axes = other;
-    }
-  }
-  if (!cuts_once(most)) return axes;
-  for (std::size_t d = 0; d < rank; ++d) axes[d] = most.dims[d].axes;
-  return axes;
-}
-
-// [batch..., sequence, heads, head size]: key/value heads are cut like the query heads they serve.
-Needs attention_needs(Sharder& s, const LayerStatement& st) {
-  std::vector<Sharding> in;
-  for (const int t : st.in) in.push_back(reduced(s, st, t, "attention"));
-  const auto axes = attention_axes(in);
-  const std::size_t heads = axes.size() - 2;
-  for (Sharding& operand : in) {
-    for (std::size_t d = 0; d < axes.size(); ++d) operand.dims[d].axes = axes[d];
-  }
-  const int shards = s.in.mesh.size_of(in[0].dims[heads].axes);
-  for (const std::size_t i : {0u, 1u}) {
-    const std::string& dim = in[i].dims[heads].dim;
-    const int size = s.in.layer.dim_size(dim);
-    if (size % shards == 0) continue;
-    report(s, st,
-           fmt::format("{} = {} heads of {} cannot be cut over {} devices: {} does not divide {}",
-                       dim, size, tensor(s, st.in[i]).name, shards, shards, size));
-  }
-  Sharding out = in[0];
-  return {std::move(in),
-          std::move(out),
-          {},
-          {},
-          "attention needs every position of its heads (ring attention is not modelled)"};
-}
-
-Needs needs_of(Sharder& s, const LayerStatement& st) {
-  switch (st.kind) {
-    case StatementKind::einsum:
-      return einsum_needs(s, st);
-    case StatementKind::elementwise:
-    case StatementKind::gated:
-      return elementwise_needs(s, st);
-    case StatementKind::add:
-      return add_needs(s, st);
-    case StatementKind::norm:
-      return norm_needs(s, st);
-    case StatementKind::attention:
-      break;
-  }
-  return attention_needs(s, st);
 }
 
 // Explains a collective by the gatherings of its axes.
@@ -269,6 +49,7 @@ void bring(Sharder& s, ShardedStatement& step, const Needs& needs, int operand, 
 // The layout in which the output is passed on: the wish, as far as the partial sums allow it.
 Sharding final_layout(Sharder& s, const LayerStatement& st, const Sharding& yielded) {
   Sharding result = yielded;
+  if (std::find(s.kept.begin(), s.kept.end(), st.out) != s.kept.end()) return result;
   const TensorLayout* w = wish(s, st.out);
   if (w == nullptr) {
     result.unreduced.clear();
@@ -322,6 +103,7 @@ void settle_output(Sharder& s, const LayerStatement& st, ShardedStatement& step)
 void add_step(Sharder& s, const LayerStatement& st) {
   Needs needs = needs_of(s, st);
   ShardedStatement step;
+  step.statement = static_cast<int>(&st - s.in.layer.statements.data());
   step.text = st.text;
   step.kind = st.kind;
   step.out_name = tensor(s, st.out).name;
@@ -330,15 +112,65 @@ void add_step(Sharder& s, const LayerStatement& st) {
   for (std::size_t i = 0; i < st.in.size(); ++i) {
     bring(s, step, needs, static_cast<int>(i), st.in[i]);
     step.operand_names.push_back(tensor(s, st.in[i]).name);
-    work.element_bytes.push_back(element_bytes(s, st.in[i]));
+    work.element_bytes.push_back(info(s, st.in[i]).element_bytes);
   }
   step.operands = std::move(needs.operands);
   step.out = std::move(needs.out);
   step.cases = std::move(needs.cases);
-  work.element_bytes.push_back(element_bytes(s, st.out));
+  work.element_bytes.push_back(info(s, st.out).element_bytes);
   add_work(s.in.layer, s.in.mesh, work, step);
   settle_output(s, st, step);
   s.out.steps.push_back(std::move(step));
+}
+
+ShardedLayer shard_once(const ShardInput& input, const std::vector<int>& kept,
+                        std::vector<Problem>& problems) {
+  Sharder s{input, problems, kept, {}, {}};
+  s.copies.resize(input.layer.tensors.size());
+  for (const TensorLayout& layout : input.layouts.tensors) s.out.held.push_back(layout.held);
+  for (const LayerStatement& st : input.layer.statements) add_step(s, st);
+  s.out.padding = padding_of(input, s.out);
+  s.out.model_flops = model_flops(input.layer);
+  return std::move(s.out);
+}
+
+// The one statement that reads a tensor, or nullptr.
+const LayerStatement* only_reader(const Layer& layer, int t) {
+  const LayerStatement* reader = nullptr;
+  for (const LayerStatement& st : layer.statements) {
+    for (const int in : st.in) {
+      if (in != t) continue;
+      if (reader != nullptr) return nullptr;
+      reader = &st;
+    }
+  }
+  return reader;
+}
+
+// Operands of adds that were reduced one by one, though their sum could have been: partial sums of
+// one layout, read by nothing else, and not asked for in another layout by name.
+std::vector<int> added_later(const ShardInput& input, const ShardedLayer& sharded,
+                             const std::vector<int>& kept) {
+  const auto made = [&](int t) -> const ShardedStatement* {
+    for (std::size_t s = 0; s < input.layer.statements.size(); ++s) {
+      if (input.layer.statements[s].out == t) return &sharded.steps[s];
+    }
+    return nullptr;
+  };
+  std::vector<int> more;
+  for (const LayerStatement& st : input.layer.statements) {
+    if (st.kind != StatementKind::add) continue;
+    const ShardedStatement* a = made(st.in[0]);
+    const ShardedStatement* b = made(st.in[1]);
+    if (a == nullptr || b == nullptr || a->out != b->out || a->out.unreduced.empty()) continue;
+    const bool free = std::all_of(st.in.begin(), st.in.end(), [&](int t) {
+      return only_reader(input.layer, t) == &st &&
+             !input.layouts.tensors[static_cast<std::size_t>(t)].stated &&
+             std::find(kept.begin(), kept.end(), t) == kept.end();
+    });
+    if (free) more.insert(more.end(), st.in.begin(), st.in.end());
+  }
+  return more;
 }
 
 }  // namespace
@@ -363,13 +195,17 @@ std::vector<std::string> padding_of(const ShardInput& input, const ShardedLayer&
 }
 
 ShardedLayer shard(const ShardInput& input, std::vector<Problem>& problems) {
-  Sharder s{input, problems, {}, {}};
-  s.copies.resize(input.layer.tensors.size());
-  for (const TensorLayout& layout : input.layouts.tensors) s.out.held.push_back(layout.held);
-  for (const LayerStatement& st : input.layer.statements) add_step(s, st);
-  s.out.padding = padding_of(input, s.out);
-  s.out.model_flops = model_flops(input.layer);
-  return std::move(s.out);
+  std::vector<int> kept;
+  while (true) {
+    std::vector<Problem> found;
+    ShardedLayer sharded = shard_once(input, kept, found);
+    const std::vector<int> more = added_later(input, sharded, kept);
+    if (more.empty() || !found.empty()) {
+      problems.insert(problems.end(), found.begin(), found.end());
+      return sharded;
+    }
+    kept.insert(kept.end(), more.begin(), more.end());
+  }
 }
 
 }  // namespace shardsim

@@ -10,7 +10,10 @@
 // the first to need; those after it turn its output into the layout that A is held in.
 //
 // Partial sums may pass through einsums and adds alone. A layout entry that keeps an array
-// unreduced into anything else is a problem at that statement.
+// unreduced into anything else is a problem at that statement. Two partial sums over the same axes
+// that only an add reads are left as they are, so that their sum is reduced once:
+//
+//   Sub = Attn{U_Y} + Mlp{U_Y}            after: one all-reduce of Sub, none of Attn and Mlp
 #pragma once
 
 #include <vector>
@@ -20,6 +23,7 @@
 #include "ir/layer.h"
 #include "ir/sharded_layer.h"
 #include "plan/presets.h"
+#include "plan/recompute.h"
 
 namespace shardsim {
 
@@ -28,6 +32,7 @@ struct ShardInput {
   const Layouts& layouts;
   const Mesh& mesh;
   const Precision& precision;
+  const RecomputeRow* recompute = nullptr;  // nullptr: nothing is
 };
 
 // Forward steps only; model_flops is that of the forward pass. backward() (backward.h) appends.

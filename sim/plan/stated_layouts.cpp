@@ -111,7 +111,8 @@ std::vector<std::string> axes_of_dim(std::span<const ArrayExpr> stated, std::str
   return axes;
 }
 
-void apply_stated(std::span<const ArrayExpr> stated, const Layer& layer, Layouts& layouts,
+void apply_stated(std::span<const ArrayExpr> stated, const Layer& layer, const Mesh& mesh,
+                  Layouts& layouts,
                   std::vector<Problem>& problems) {
   for (const ArrayExpr& expr : stated) {
     const auto t = static_cast<std::size_t>(layer.tensor(expr.name));
@@ -123,7 +124,7 @@ void apply_stated(std::span<const ArrayExpr> stated, const Layer& layer, Layouts
                           ""});
       continue;
     }
-    layouts.tensors[t] = {expr.sharding, true, expr.sharding, expr.sharding};
+    layouts.tensors[t] = layout_by_hand(mesh, expr.sharding);
   }
 }
 

@@ -129,6 +129,7 @@ struct RunSpec {
   SourcePos sharding_pos;
   std::vector<Chosen<std::string>> tensors;
   std::vector<AlgorithmSpec> collectives;
+  Chosen<std::string> recompute;  // default: none
   std::string notes;
 };
 

@@ -38,6 +38,10 @@ std::vector<std::string> placements() {
   return {"row-major", "innermost-first"};
 }
 
+std::vector<std::string> recomputations() {
+  return {"none", "selective", "full"};
+}
+
 std::vector<Field> machine_fields() {
   using enum FieldType;
   using V = const Value&;
@@ -169,6 +173,8 @@ std::vector<Field> sharding_fields() {
        [](RunSpec& r, V v, Problems&) {
          r.collectives.push_back({v.key, v.as<std::string>(), v.key_pos});
        }},
+      {"run", "recompute", choice, false, "none", "what the backward pass computes again",
+       [](RunSpec& r, V v, Problems&) { r.recompute = v.as<std::string>(); }, recomputations()},
       {"run", "notes", text, false, "", "anything, for people",
        [](RunSpec& r, V v, Problems&) { r.notes = v.as<std::string>().value; }},
   };

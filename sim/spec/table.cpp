@@ -26,9 +26,8 @@ constexpr std::array kTypes{
     TypeRow{FieldType::preset, "name, list of names or true/false", "string array boolean"},
 };
 
-constexpr std::array<std::string_view, 10> kLater{"schedule",
+constexpr std::array<std::string_view, 9> kLater{"schedule",
                                                   "overlap",
-                                                  "recompute",
                                                   "optimizer",
                                                   "moe",
                                                   "inference",

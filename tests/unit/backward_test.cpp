@@ -10,9 +10,11 @@ namespace {
 using testing::batch;
 using testing::Case;
 using testing::collectives;
+using testing::kParallel;
 using testing::lines;
 using testing::mesh;
 using testing::messages;
+using testing::model;
 using testing::preset;
 using testing::shard_case;
 using testing::Sharded;
@@ -105,6 +107,159 @@ TEST_CASE("gradients in fp32 make fsdp and dp move the same") {
   const Sharded dp = layer_of({preset("dp", {"X"})}, precision);
   const Sharded fsdp = layer_of({preset("fsdp", {"X"})}, precision);
   CHECK(wire(fsdp, true) / wire(dp, true) == doctest::Approx(1.0).epsilon(1e-12));
+}
+
+// Bytes of weights on the wire in a step of `microbatches`, relative to all parameters once.
+double step_wire(const Sharded& s, int microbatches) {
+  double sum = 0;
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    for (const ShardedCollective& c : collectives(s.result, pass)) {
+      const int times = c.once_per_step ? 1 : microbatches;
+      sum += c.bytes.v * (c.kind == Collective::all_reduce ? 2 : 1) * times;
+    }
+  }
+  return sum / (s.layer.parameters() * 2);
+}
+
+// ZeRO (Rajbhandari et al. 2020, section 7) for one micro-batch. With M of them, weights that are
+// cut are gathered 2M times; gradients are scattered M times, or once when they are accumulated
+// whole.
+TEST_CASE("bytes of every stage of ZeRO over those of dp, by micro-batches") {
+  struct Row {
+    std::vector<PresetSpec> presets;
+    double (*ratio)(int);
+  };
+  const PresetSpec no_sync = preset("no_sync", {});
+  const std::vector<Row> rows = {
+      {{preset("dp", {"X"})}, [](int) { return 1.0; }},
+      {{preset("zero1", {"X"})}, [](int) { return 1.0; }},
+      {{preset("zero2", {"X"})}, [](int m) { return (m + 1) / 2.0; }},
+      {{preset("zero2", {"X"}), no_sync}, [](int) { return 1.0; }},
+      {{preset("fsdp", {"X"})}, [](int m) { return 3 * m / 2.0; }},
+      {{preset("fsdp", {"X"}), no_sync}, [](int m) { return (2 * m + 1) / 2.0; }},
+      {{preset("shard_grad_op", {"X"})}, [](int m) { return 1.0 * m; }},
+      {{preset("shard_grad_op", {"X"}), no_sync}, [](int m) { return (m + 1) / 2.0; }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.presets.front().preset);
+    CAPTURE(row.presets.size());
+    const Sharded s = layer_of(row.presets);
+    REQUIRE(messages(s.problems).empty());
+    for (const int m : {1, 2, 4}) {
+      CAPTURE(m);
+      CHECK(step_wire(s, m) == doctest::Approx(2 * row.ratio(m)).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("zero1: gradients scattered and updated weights gathered, once per step") {
+  const Sharded s = layer_of({preset("zero1", {"X"})});
+  REQUIRE(messages(s.problems).empty());
+  CHECK(collectives(s.result, Pass::forward).empty());
+  const auto moved = collectives(s.result, Pass::backward);
+  CHECK(count(moved) ==
+        std::map<Collective, int>{{Collective::all_gather, 9}, {Collective::reduce_scatter, 9}});
+  for (const ShardedCollective& c : moved) {
+    CHECK(c.once_per_step);
+    CHECK(c.tensor.starts_with("d") == (c.kind == Collective::reduce_scatter));
+    CHECK((c.case_text == "update") == (c.kind == Collective::all_gather));
+  }
+  // Updates come last.
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    CHECK((i >= 9) == (moved[i].kind == Collective::all_gather));
+  }
+}
+
+TEST_CASE("hsdp: scattered inside for every micro-batch, all-reduced across once per step") {
+  const Sharded s = layer_of({preset("hsdp", {"Y", "X"})});
+  REQUIRE(messages(s.problems).empty());
+  for (const ShardedCollective& c : collectives(s.result, Pass::backward)) {
+    if (!c.tensor.starts_with("d")) continue;
+    const bool across = c.axes == std::vector<std::string>{"Y"};
+    CHECK(c.kind == (across ? Collective::all_reduce : Collective::reduce_scatter));
+    CHECK(c.once_per_step == across);
+  }
+  // 3 V inside, 2 V/4 across.
+  CHECK(step_wire(s, 1) == doctest::Approx(3 + 2.0 / 4).epsilon(1e-12));
+}
+
+TEST_CASE("sequence parallel that keeps the cut copy alone gathers twice more") {
+  const Sharded s = layer_of({preset("tp", {"Y"}), preset("sp", {}), preset("regather", {})});
+  REQUIRE(messages(s.problems).empty());
+  CHECK(wire(s, false) == doctest::Approx(10 * kHidden).epsilon(1e-12));
+}
+
+TEST_CASE("recomputation repeats collectives or attention alone; model flops stay") {
+  struct Row {
+    std::string recompute;
+    int all_reduces;
+    double again;  // flops that are repeated, in units of the forward pass's
+  };
+  const Sharded plain = layer_of({preset("tp", {"Y"})});
+  double forward = 0, core = 0;
+  for (const ShardedStatement& st : plain.result.steps) {
+    if (st.pass != Pass::forward) continue;
+    forward += st.flops.v;
+    if (st.kind == StatementKind::attention) core += st.flops.v;
+  }
+  const auto total = [](const Sharded& s) {
+    double sum = 0;
+    for (const ShardedStatement& st : s.result.steps) sum += st.flops.v;
+    return sum;
+  };
+  for (const Row& row :
+       {Row{"none", 4, 0}, Row{"selective", 4, core / forward}, Row{"full", 6, 1}}) {
+    CAPTURE(row.recompute);
+    Case c{small_llama(), batch(8, 16), mesh({{"X", 4}, {"Y", 2}}), {preset("tp", {"Y"})}, {}, {}};
+    c.recompute = row.recompute;
+    const Sharded s = shard_case(c);
+    int all_reduces = 0;
+    for (const Pass pass : {Pass::forward, Pass::backward}) {
+      all_reduces += count(collectives(s.result, pass))[Collective::all_reduce];
+    }
+    CHECK(all_reduces == row.all_reduces);
+    CHECK(total(s) - total(plain) == doctest::Approx(row.again * forward).epsilon(1e-12));
+    CHECK(s.result.model_flops.v == plain.result.model_flops.v);
+  }
+}
+
+TEST_CASE("full recomputation gathers weights once for the rerun and the gradients") {
+  Case c{small_llama(), batch(8, 16), mesh({{"X", 4}}), {preset("fsdp", {"X"})}, {}, {}};
+  c.recompute = "full";
+  CHECK(step_wire(shard_case(c), 1) == doctest::Approx(3).epsilon(1e-12));
+}
+
+TEST_CASE("attention and feed-forward side by side: two all-reduces") {
+  const Case c{model(kParallel, {{"D", 32}, {"F", 48}, {"N", 8}, {"K", 4}, {"H", 4}}),
+               batch(8, 16),
+               mesh({{"Y", 4}}),
+               {preset("tp", {"Y"})},
+               {},
+               {}};
+  const Sharded s = shard_case(c);
+  REQUIRE(messages(s.problems).empty());
+  CHECK(lines(collectives(s.result, Pass::forward)) ==
+        Lines{"all-reduce Both over Y: [B, T, D]{U_Y} -> [B, T, D]"});
+  CHECK(lines(collectives(s.result, Pass::backward)) ==
+        Lines{"all-reduce dY over Y: [B, T, D]{U_Y} -> [B, T, D]"});
+  CHECK(wire(s, false) == doctest::Approx(4 * kHidden).epsilon(1e-12));
+}
+
+// Devices of one group hold the same key/value head and different query heads: what they add to its
+// gradient are partial sums, which pass through the product with the weights.
+TEST_CASE("copies of key/value heads: two more all-reduces, of their weights' gradients") {
+  const Sharded s = shard_case({small_llama(),
+                                batch(8, 16),
+                                mesh({{"X", 4}, {"Y", 2}}),
+                                {preset("tp", {"X", "Y"})},
+                                {},
+                                {}});
+  REQUIRE(messages(s.problems).empty());
+  CHECK(lines(collectives(s.result, Pass::backward)) ==
+        Lines{"all-reduce dY2 over XY: [B, T, D]{U_{XY}} -> [B, T, D]",
+              "all-reduce dWv over Y: [D, K_X, H]{U_Y} -> [D, K_X, H]",
+              "all-reduce dWk over Y: [D, K_X, H]{U_Y} -> [D, K_X, H]",
+              "all-reduce dY1 over XY: [B, T, D]{U_{XY}} -> [B, T, D]"});
 }
 
 TEST_CASE("products of presets move what their factors move, on blocks of each other") {

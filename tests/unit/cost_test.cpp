@@ -116,8 +116,11 @@ TEST_CASE("model flops of every model are 6 N D and attention") {
       if (layer.tensors[t].dims.size() == 1) vectors += layer.elements(static_cast<int>(t));
     }
     const double tokens = static_cast<double>(sequences) * length;
-    const double attention =
-        4 * tokens * length * layer.dim_size("N") * layer.dim_size("H") / 2;  // causal
+    double attention = 0;
+    for (const LayerStatement& st : layer.statements) {
+      if (st.kind != StatementKind::attention) continue;
+      attention += 4 * tokens * length * layer.dim_size("N") * layer.dim_size("H") / 2;  // causal
+    }
     const double forward = 2 * (layer.parameters() - vectors) * tokens + attention;
     CHECK(model_flops(layer).v == doctest::Approx(forward).epsilon(1e-12));
   }

@@ -38,7 +38,7 @@ class Execution {
   void run() {
     bool backward = false;
     for (const ShardedStatement& st : s_.result.steps) {
-      if (st.pass == Pass::backward && !backward) free_gathered_weights();
+      if (st.pass == Pass::backward && !backward) forget();
       backward = st.pass == Pass::backward;
       for (const ShardedCollective& c : st.before) before(c);
       std::vector<std::vector<Block>> operands;
@@ -54,12 +54,13 @@ class Execution {
         compute(st, blocks, block);
         out.blocks.push_back(std::move(block));
       }
-      if (backward) {
+      const bool again = backward && s_.layer.tensor(st.out_name) >= 0;
+      if (backward && !again) {
         contribute(st.out_name, std::move(out));
       } else {
         store_[st.out_name].push_back(std::move(out));
       }
-      for (const ShardedCollective& c : st.after) after(c, backward);
+      for (const ShardedCollective& c : st.after) after(c, backward && !again);
     }
   }
 
@@ -144,7 +145,16 @@ class Execution {
     store_[name].push_back(std::move(out));
   }
 
-  void free_gathered_weights() {
+  // Frees what the backward pass may not find: everything made, when the forward pass runs again, and
+  // copies that are gathered again. (Selective recomputation keeps the output of attention: the
+  // product after it reads it.)
+  void forget() {
+    if (find_recompute(s_.recompute)->collectives) {
+      gathered_.clear();
+      for (const LayerStatement& st : s_.layer.statements) {
+        store_[s_.layer.tensors[static_cast<std::size_t>(st.out)].name].clear();
+      }
+    }
     for (std::size_t t = 0; t < s_.layer.tensors.size(); ++t) {
       if (s_.layouts.regathers(s_.layer, static_cast<int>(t))) {
         gathered_[s_.layer.tensors[t].name].clear();
@@ -165,7 +175,7 @@ class Execution {
       return einsum({names(st.operands[0]), in[0]}, {names(st.operands[1]), in[1]}, names(st.out),
                     out);
     }
-    if (st.pass == Pass::forward) return forward(st, in, out);
+    if (s_.layer.tensor(st.out_name) >= 0) return forward(st, in, out);
     backward(st, in, out);
   }
 

@@ -117,8 +117,8 @@ TEST_CASE("load: every chip, model and run in the repository") {
     CAPTURE(name);
     const ModelSpec model = load_model(name);
     CHECK(model.name == name);
-    CHECK(model.dims.size() == 6);
-    CHECK(model.statements.size() >= 12);
+    CHECK(model.dims.size() >= 2);
+    CHECK(model.statements.size() >= 3);
     // Exact: these are integers below 2^53.
     if (model.parameters > 0) CHECK(parameters_of(model) == model.parameters);
   }

@@ -41,6 +41,19 @@ inline const std::vector<std::string> kLlama = {"Y1 = norm(In[B,T,D], D, Wnorm1[
                                                 "Mlp[B,T,D] = H * Wout[F,D]",
                                                 "Out = X + Mlp"};
 
+// Attention and feed-forward side by side, as in models/blocks/parallel.yaml.
+inline const std::vector<std::string> kParallel = {"Y = norm(In[B,T,D], D, Wnorm[D])",
+                                                   "Q[B,T,N,H] = Y[B,T,D] * Wq[D,N,H]",
+                                                   "K[B,T,K,H] = Y * Wk[D,K,H]",
+                                                   "V[B,T,K,H] = Y * Wv[D,K,H]",
+                                                   "O = attention(Q, K, V, causal)",
+                                                   "Attn[B,T,D] = O * Wo[N,H,D]",
+                                                   "G[B,T,F] = Y * Win[D,F]",
+                                                   "H = gelu(G)",
+                                                   "Mlp[B,T,D] = H * Wout[F,D]",
+                                                   "Both = Attn + Mlp",
+                                                   "Out = In + Both"};
+
 inline ModelSpec model(const std::vector<std::string>& statements,
                        const std::vector<std::pair<std::string, int>>& dims) {
   ModelSpec spec;
@@ -90,17 +103,20 @@ struct Case {
   std::vector<PresetSpec> presets;
   std::vector<std::string> tensors;
   Precision precision;
+  std::string recompute = "none";
 };
 
 struct Sharded {
   Layer layer;
   Layouts layouts;
+  std::string recompute;
   ShardedLayer result;
   std::vector<Problem> problems;
 };
 
 inline Sharded shard_case(const Case& c, bool with_backward = true) {
   Sharded s;
+  s.recompute = c.recompute;
   const BatchSplit split = split_batch(c.batch, c.presets, c.mesh, s.problems);
   s.layer = make_layer(c.model, c.batch, split.sequences, s.problems);
   std::vector<Chosen<std::string>> tensors;
@@ -111,7 +127,7 @@ inline Sharded shard_case(const Case& c, bool with_backward = true) {
     s.layouts = make_layouts(c.presets, tensors, s.layer, c.mesh, s.problems);
   }
   if (!s.problems.empty()) return s;
-  const ShardInput input{s.layer, s.layouts, c.mesh, c.precision};
+  const ShardInput input{s.layer, s.layouts, c.mesh, c.precision, find_recompute(c.recompute)};
   s.result = shard(input, s.problems);
   if (with_backward && s.problems.empty()) append_backward(input, s.result);
   return s;

@@ -1,0 +1,229 @@
+#include "plan/shard_needs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/reshard.h"
+
+namespace shardsim {
+
+const LayerTensor& tensor(const Sharder& s, int t) {
+  return s.in.layer.tensors[static_cast<std::size_t>(t)];
+}
+const Sharding& held(const Sharder& s, int t) {
+  return s.out.held[static_cast<std::size_t>(t)];
+}
+
+ArrayInfo info(const Sharder& s, int t) {
+  const bool parameter = tensor(s, t).role == TensorRole::parameter;
+  return {tensor(s, t).name, parameter ? s.in.precision.weights : s.in.precision.activations};
+}
+
+const TensorLayout* wish(const Sharder& s, int t) {
+  const TensorLayout& layout = s.in.layouts.tensors[static_cast<std::size_t>(t)];
+  return layout.wished ? &layout : nullptr;
+}
+
+void report(Sharder& s, const LayerStatement& st, std::string message, std::string hint) {
+  s.problems.push_back({st.pos, std::move(message), std::move(hint)});
+}
+
+namespace {
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+EinsumOperand einsum_operand(const Sharder& s, int t) {
+  EinsumOperand operand{info(s, t), held(s, t), {}, ""};
+  const bool parameter = tensor(s, t).role == TensorRole::parameter;
+  operand.gather_axes = s.in.layouts.gather_axes(tensor(s, t).role);
+  operand.pin_text = parameter ? "the preset gathers weights before use"
+                               : "the preset gathers activations before the matmul";
+  return operand;
+}
+
+Needs einsum_needs(Sharder& s, const LayerStatement& st) {
+  Einsum einsum{{einsum_operand(s, st.in[0]), einsum_operand(s, st.in[1])},
+                info(s, st.out),
+                tensor(s, st.out).dims,
+                nullptr};
+  if (const TensorLayout* w = wish(s, st.out)) einsum.wish = &w->held;
+  EinsumPlan plan = plan_einsum(s.in.layer, s.in.mesh, einsum);
+  for (std::string& error : plan.errors) report(s, st, std::move(error));
+  return {{plan.operands[0], plan.operands[1]},
+          plan.out,
+          std::move(plan.cases),
+          std::move(plan.gatherings),
+          "its blocks must fit the other operand"};
+}
+
+// The layout of an operand of anything but an einsum or an add: never a partial sum.
+Sharding reduced(Sharder& s, const LayerStatement& st, int t, std::string_view function) {
+  Sharding layout = held(s, t);
+  if (layout.unreduced.empty()) return layout;
+  const std::string& name = tensor(s, t).name;
+  report(
+      s, st,
+      fmt::format("{0} of {1}, which is a partial sum over {2}: the sum of {0} over the devices is "
+                  "not {0} of the sum",
+                  function, name, fmt::join(layout.unreduced, ", ")),
+      fmt::format("give {} a layout without {{U}}", name));
+  layout.unreduced.clear();
+  return layout;
+}
+
+int axes_in(const Sharding& sharding) {
+  std::size_t count = 0;
+  for (const DimLayout& dim : sharding.dims) count += dim.axes.size();
+  return static_cast<int>(count);
+}
+
+// Two arrays that are combined element by element take one layout: the output's if it has a wish,
+// else that of the one that is cut more.
+Sharding agreed(const Sharder& s, const LayerStatement& st, const Sharding& a, const Sharding& b) {
+  if (a == b) return a;
+  Sharding result = axes_in(b) > axes_in(a) ? b : a;
+  if (const TensorLayout* w = wish(s, st.out)) result = w->held;
+  result.unreduced.clear();
+  return result;
+}
+
+Needs elementwise_needs(Sharder& s, const LayerStatement& st) {
+  Sharding layout = reduced(s, st, st.in[0], st.function);
+  if (st.kind == StatementKind::gated) {
+    const std::string what = fmt::format("the product with {}(...)", st.function);
+    layout = agreed(s, st, layout, reduced(s, st, st.in[1], what));
+  }
+  return {std::vector<Sharding>(st.in.size(), layout),
+          layout,
+          {},
+          {},
+          "the operands are combined element by element"};
+}
+
+Needs add_needs(Sharder& s, const LayerStatement& st) {
+  const Sharding& a = held(s, st.in[0]);
+  const Sharding& b = held(s, st.in[1]);
+  if (a.unreduced != b.unreduced) {
+    const bool first = !a.unreduced.empty();
+    report(s, st,
+           fmt::format(
+               "{} is a partial sum over {}, {} is not over the same axes: the sum would count "
+               "{} once per device",
+               tensor(s, st.in[first ? 0 : 1]).name,
+               fmt::join(first ? a.unreduced : b.unreduced, ", "),
+               tensor(s, st.in[first ? 1 : 0]).name, tensor(s, st.in[first ? 1 : 0]).name),
+           "give both the same layout, or one without {U}");
+  }
+  Sharding layout = a == b ? a : agreed(s, st, a, b);
+  if (a.unreduced == b.unreduced) layout.unreduced = a.unreduced;
+  return {{layout, layout}, layout, {}, {}, "the operands are added element by element"};
+}
+
+Needs norm_needs(Sharder& s, const LayerStatement& st) {
+  Sharding layout = reduced(s, st, st.in[0], "norm");
+  for (DimLayout& dim : layout.dims) {
+    if (dim.dim == st.norm_dim) dim.axes.clear();
+  }
+  Needs needs{
+      {layout}, layout, {}, {}, fmt::format("norm needs {} whole on every device", st.norm_dim)};
+  if (st.in.size() < 2) return needs;
+  Sharding scale = held(s, st.in[1]);
+  for (DimLayout& dim : scale.dims) dim.axes = layout.find(dim.dim)->axes;
+  needs.operands.push_back(std::move(scale));
+  return needs;
+}
+
+bool cuts_once(const Sharding& sharding) {
+  std::vector<std::string> seen;
+  for (const DimLayout& dim : sharding.dims) {
+    for (const std::string& axis : dim.axes) {
+      if (has(seen, axis)) return false;
+      seen.push_back(axis);
+    }
+  }
+  return true;
+}
+
+// Batch dims and heads as the operand that cuts them most has them, if that makes a layout; else as
+// the queries have them. The sequence and the head size are whole.
+std::vector<std::vector<std::string>> attention_axes(const std::vector<Sharding>& in) {
+  const std::size_t rank = in[0].dims.size();
+  std::vector<std::vector<std::string>> axes(rank);
+  Sharding most = in[0];
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (d == rank - 3 || d == rank - 1) {
+      most.dims[d].axes.clear();
+      continue;
+    }
+    axes[d] = in[0].dims[d].axes;
+    for (const Sharding& operand : in) {
+      const auto& other = operand.dims[d].axes;
+      if (other.size() > most.dims[d].axes.size()) most.dims[d].axes = other;
+    }
+  }
+  if (!cuts_once(most)) return axes;
+  for (std::size_t d = 0; d < rank; ++d) axes[d] = most.dims[d].axes;
+  return axes;
+}
+
+// Fewer heads than devices: one for each along the first axes, copies along the others.
+void fit_heads(const Sharder& s, DimLayout& heads) {
+  const int size = s.in.layer.dim_size(heads.dim);
+  if (size % s.in.mesh.size_of(heads.axes) == 0) return;
+  std::vector<std::string> first = heads.axes;
+  while (s.in.mesh.size_of(first) > size) first.pop_back();
+  if (s.in.mesh.size_of(first) == size) heads.axes = std::move(first);
+}
+
+// [batch..., sequence, heads, head size]: key/value heads are cut like the query heads they serve,
+// as far as there are enough of them.
+Needs attention_needs(Sharder& s, const LayerStatement& st) {
+  std::vector<Sharding> in;
+  for (const int t : st.in) in.push_back(reduced(s, st, t, "attention"));
+  const auto axes = attention_axes(in);
+  const std::size_t heads = axes.size() - 2;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    for (std::size_t d = 0; d < axes.size(); ++d) in[i].dims[d].axes = axes[d];
+    if (i > 0) fit_heads(s, in[i].dims[heads]);
+  }
+  for (const std::size_t i : {0u, 1u}) {
+    const std::string& dim = in[i].dims[heads].dim;
+    const int shards = s.in.mesh.size_of(in[i].dims[heads].axes);
+    const int size = s.in.layer.dim_size(dim);
+    if (size % shards == 0) continue;
+    report(s, st,
+           fmt::format("{} = {} heads of {} cannot be cut over {} devices: {} does not divide {}",
+                       dim, size, tensor(s, st.in[i]).name, shards, shards, size));
+  }
+  Sharding out = in[0];
+  return {std::move(in),
+          std::move(out),
+          {},
+          {},
+          "attention needs every position of its heads (ring attention is not modelled)"};
+}
+
+}  // namespace
+
+Needs needs_of(Sharder& s, const LayerStatement& st) {
+  switch (st.kind) {
+    case StatementKind::einsum:
+      return einsum_needs(s, st);
+    case StatementKind::elementwise:
+    case StatementKind::gated:
+      return elementwise_needs(s, st);
+    case StatementKind::add:
+      return add_needs(s, st);
+    case StatementKind::norm:
+      return norm_needs(s, st);
+    case StatementKind::attention:
+      break;
+  }
+  return attention_needs(s, st);
+}
+
+}  // namespace shardsim
