@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the simulator must show: collectives beside their closed forms, and four runs.
+"""What the simulator must show: collectives beside their closed forms, and what presets move.
 
 usage: must_show.py [--binary build/shardsim]
 
@@ -213,6 +213,92 @@ def check_fsdp_over_dp(report, binary):
                TOLERANCE, "")
 
 
+def weights_of(binary, sharding, *settings):
+    options = [word for setting in (f"sharding={sharding}", *settings) for word in ("--set", setting)]
+    return wire_bytes(c for c in run(binary, "fsdp-ring8", options)["collectives"] if of_weights(c))
+
+
+def check_bytes_over_dp(report, binary):
+    """p bytes a weight, g bytes a gradient: (2p+g)/(2g) for fsdp, (p+g)/(2g) when weights are kept."""
+    for p, g, gradients in ((2, 2, "bf16"), (2, 4, "fp32")):
+        precision = f"precision={{gradients: {gradients}}}"
+        dp = weights_of(binary, "{dp: X}", precision)
+        for preset, expected in (("fsdp", (2 * p + g) / (2 * g)), ("zero3", (2 * p + g) / (2 * g)),
+                                 ("shard_grad_op", (p + g) / (2 * g)), ("zero1", (p + g) / (2 * g)),
+                                 ("zero2", (p + g) / (2 * g))):
+            report.row(f"{preset} / dp: wire bytes, {gradients} gradients", expected,
+                       weights_of(binary, f"{{{preset}: X}}", precision) / dp, TOLERANCE, "")
+
+
+def check_microbatches(report, binary):
+    """M micro-batches: weights are gathered 2M times, gradients scattered M times or once."""
+    for m in (1, 2, 4):
+        batch = (f"batch.global={8 * m}", "batch.micro=1")
+        dp = weights_of(binary, "{dp: X}", *batch)
+        for sharding, expected in (("{fsdp: X}", 3 * m / 2),
+                                   ("{fsdp: X, no_sync: true}", (2 * m + 1) / 2),
+                                   ("{zero2: X}", (m + 1) / 2), ("{zero1: X}", 1)):
+            report.row(f"{sharding} / dp: bytes, M = {m}", expected,
+                       weights_of(binary, sharding, *batch) / dp, TOLERANCE, "")
+
+
+def check_layer(report, binary, what, name, options, count, microseconds):
+    """Collectives of activations: how many of which kind, and their time together."""
+    summary = run(binary, name, [word for option in options for word in ("--set", option)])
+    moved = [c for c in summary["collectives"] if not of_weights(c)]
+    kinds = {kind: sum(c["kind"] == kind for c in moved) for kind in {c["kind"] for c in moved}}
+    report.holds(f"{what}: collectives", kinds == count, kinds)
+    report.row(f"{what}: time of them", microseconds, sum(c["time_s"] for c in moved) * 1e6,
+               TOLERANCE, "us")
+
+
+def check_layers(report, binary):
+    """One layer with V = 64 MiB on a one-way ring of 8: V/W1 * 7/8 is one unit."""
+    unit = 7 / 8 * V / W1 * 1e6
+    def reduces(n):
+        return {"all-reduce": n}
+
+    def both(gathers):
+        return {"all-gather": gathers, "reduce-scatter": 4}
+
+    for what, name, options, count, units in (
+            ("serial layer", "megatron-ring8", [], reduces(4), 8),
+            ("full recomputation", "megatron-ring8", ["recompute=full"], reduces(6), 12),
+            ("selective recomputation", "megatron-ring8", ["recompute=selective"], reduces(4), 8),
+            ("sp", "megatron-ring8", ["sharding={tp: X, sp: true}"], both(4), 8),
+            ("sp, gathered again", "megatron-ring8",
+             ["sharding={tp: X, sp: true, regather: true}"], both(6), 10),
+            ("parallel layer", "parallel-ring8", [], reduces(2), 4),
+            ("column then row", "mlp-column-row", [], reduces(2), 4),
+            ("row then column, F/D = 3.5", "mlp-row-column", [], reduces(2), 4 * 3.5)):
+        guarded(report, what, check_layer, binary, what, name, options, count, units * unit)
+        if what == "sp, gathered again" and f"{units * unit:.4f}" != "5872.0256":
+            report.failed(what, f"the formula gives {units * unit:.4f} us")
+
+
+def check_recompute_mfu(report, binary):
+    """Model FLOPs do not count what is repeated: MFU falls exactly as the step grows."""
+    plain = run(binary, "megatron-ring8")
+    full = run(binary, "megatron-ring8", ["--set", "recompute=full"])
+    report.row("full recomputation: mfu * step", plain["mfu"] * plain["step_time_s"] * 1e6,
+               full["mfu"] * full["step_time_s"] * 1e6, SAME, "us")
+
+
+def check_key_value_copies(report, binary):
+    """8 key/value heads over tp = 16: two more all-reduces, of their weights' gradients."""
+    options = ["--set", "cluster.topology=switch:16", "--set", "cluster.topology.link={bandwidth: 100 GB/s}",
+               "--set", "mesh={X: [n]}"]
+    for grain in ([], ["--full"]):
+        moved = run(binary, "megatron-ring8", options + grain)["collectives"]
+        extra = [c for c in moved if of_weights(c)]
+        report.holds("tp = 16, 8 key/value heads: extra all-reduces",
+                     sorted(c["tensor"] for c in extra) == ["dWk", "dWv"] and len(moved) == 6,
+                     [c["tensor"] for c in moved])
+        # One head of [D, 1, 128] in bf16, between two devices on the switch: 2 * (2-1)/2 * V/W1.
+        report.row("tp = 16, 8 key/value heads: time of one", 4096 * 128 * 2 / W1 * 1e6,
+                   extra[0]["time_s"] * 1e6, TOLERANCE, "us")
+
+
 def check_llama(report, binary):
     mfu = run(binary, "llama3-70b-v5p-64")["mfu"]
     report.holds("llama3-70b-v5p-64: 0 < mfu < 1", mfu is not None and 0 < mfu < 1, f"mfu {mfu}")
@@ -232,6 +318,11 @@ def main():
                 topology, binary)
     guarded(report, "megatron-ring8", check_megatron, binary)
     guarded(report, "fsdp-ring8 / dp-ring8", check_fsdp_over_dp, binary)
+    guarded(report, "bytes over dp", check_bytes_over_dp, binary)
+    guarded(report, "micro-batches", check_microbatches, binary)
+    guarded(report, "layers", check_layers, binary)
+    guarded(report, "mfu of recomputation", check_recompute_mfu, binary)
+    guarded(report, "copies of key/value heads", check_key_value_copies, binary)
     guarded(report, "llama3-70b-v5p-64", check_llama, binary)
     print(f"\n{report.rows} rows, {len(report.wrong)} wrong")
     for line in report.wrong:
