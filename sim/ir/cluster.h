@@ -98,7 +98,7 @@ struct AxisParts {
 
 struct Mesh {
   std::vector<MeshAxis> axes;    // major first
-  std::vector<AxisParts> apart;  // names that stand for several of them
+  std::vector<AxisParts> apart = {};  // names that stand for several of them
 
   const MeshAxis* find(std::string_view name) const;      // nullptr when there is none
   int size_of(std::span<const std::string> names) const;  // product; REQUIRES each to exist
