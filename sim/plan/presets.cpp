@@ -129,7 +129,6 @@ void override_layout(const Chosen<std::string>& entry, const Layer& layer, const
     return;
   }
   layouts.tensors[static_cast<std::size_t>(index)] = layout_by_hand(mesh, expr->sharding);
-};
 }
 
 // The later preset has the last word.

@@ -112,8 +112,7 @@ std::vector<std::string> axes_of_dim(std::span<const ArrayExpr> stated, std::str
 }
 
 void apply_stated(std::span<const ArrayExpr> stated, const Layer& layer, const Mesh& mesh,
-                  Layouts& layouts,
-                  std::vector<Problem>& problems) {
+                  Layouts& layouts, std::vector<Problem>& problems) {
   for (const ArrayExpr& expr : stated) {
     const auto t = static_cast<std::size_t>(layer.tensor(expr.name));
     if (!expr.sharding.unreduced.empty() && layer.tensors[t].role != TensorRole::activation) {

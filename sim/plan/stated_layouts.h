@@ -35,8 +35,7 @@ std::vector<std::string> axes_of_dim(std::span<const ArrayExpr> stated, std::str
 // Writes them into the table of layouts, over what presets said. Appends a problem for partial sums
 // of an array that is not made here.
 void apply_stated(std::span<const ArrayExpr> stated, const Layer& layer, const Mesh& mesh,
-                  Layouts& layouts,
-                  std::vector<Problem>& problems);
+                  Layouts& layouts, std::vector<Problem>& problems);
 
 // Appends a problem for every statement that yields partial sums for an array without a layout:
 // whether to reduce them, and into what, is the user's to say (architecture D8).
