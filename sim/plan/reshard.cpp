@@ -40,6 +40,15 @@ Bytes group_bytes(const Move& m, const Sharding& cut, const Axes& axes) {
   return local_bytes(m.layer, m.mesh, cut, m.array.element_bytes) * m.mesh.size_of(axes);
 }
 
+// V of an all-to-all: a block cut on both dims for every pair of devices, with its padding.
+Bytes all_to_all_bytes(const Move& m, const ShardedCollective& c) {
+  Sharding pair = c.before;
+  for (DimLayout& dim : pair.dims) {
+    if (dim.dim == c.to_dim) dim.axes.insert(dim.axes.end(), c.axes.begin(), c.axes.end());
+  }
+  return group_bytes(m, pair, c.axes) * m.mesh.size_of(c.axes);
+}
+
 void step(Move& m, Collective kind, Axes axes, std::string dim, std::string to_dim,
           Sharding after) {
   ShardedCollective c;
@@ -55,8 +64,10 @@ void step(Move& m, Collective kind, Axes axes, std::string dim, std::string to_d
       c.bytes = group_bytes(m, c.after, c.axes);
       break;
     case Collective::all_gather:
-    case Collective::all_to_all:
       c.bytes = group_bytes(m, c.before, c.axes);
+      break;
+    case Collective::all_to_all:
+      c.bytes = all_to_all_bytes(m, c);
       break;
     case Collective::all_reduce:
     case Collective::collective_permute:

@@ -137,6 +137,31 @@ TEST_CASE("bytes are those of the array whole within a group") {
   }
 }
 
+TEST_CASE("bytes of collectives count the padding of every dim that they cut") {
+  // I = 5 and J = 7 over X = 2: blocks of 3 and of 4.
+  const Mesh m = testing::mesh({{"X", 2}});
+  const Layer layer{{{"I", 5}, {"J", 7}}, {}, {}};
+  struct Row {
+    Sharding from, to;
+    double elements;
+  };
+  const Sharding rows_cut{{{"I", {"X"}}, {"J", {}}}, {}};
+  const Sharding columns_cut{{{"I", {}}, {"J", {"X"}}}, {}};
+  const Sharding uncut = whole({"I", "J"});
+  const Sharding partial{{{"I", {}}, {"J", {}}}, {"X"}};
+  const std::vector<Row> rows = {{rows_cut, uncut, 2 * 3 * 7},
+                                 {partial, columns_cut, 2 * 5 * 4},
+                                 {partial, uncut, 5 * 7},
+                                 {rows_cut, columns_cut, 4 * 3 * 4}};
+  for (const Row& row : rows) {
+    CAPTURE(to_text(row.from));
+    CAPTURE(to_text(row.to));
+    const auto moved = reshard(layer, m, {"A", 2}, row.from, row.to);
+    REQUIRE(moved.size() == 1);
+    CHECK(moved[0].bytes.v == doctest::Approx(row.elements * 2).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("what cannot be multiplied") {
   const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
       {{"A[I,J_XY]", "B2[J_YX,K]"},
