@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "chunks.h"
 #include "ir/collective_plan.h"
 
 namespace shardsim::testing {
@@ -16,17 +17,8 @@ namespace shardsim::testing {
 // rank that ends without what the collective promises.
 inline std::string play(const CollectivePlan& plan) {
   const auto n = static_cast<std::size_t>(plan.ranks());
-  const std::size_t pieces = plan.piece_share.size();
-  const bool all_to_all = plan.kind == Collective::all_to_all;
-  // Chunks: shard x piece, or source x destination.
-  const std::size_t chunks = all_to_all ? n * n : n * pieces;
-  const auto origin_of = [&](std::size_t chunk) { return all_to_all ? chunk / n : chunk / pieces; };
-  const auto holds_chunk = [&](const ChunkSet& set, std::size_t chunk) {
-    if (all_to_all) {
-      return set.origin == static_cast<int>(chunk / n) && set.dest == static_cast<int>(chunk % n);
-    }
-    return plan.contains(set, static_cast<int>(origin_of(chunk)), static_cast<int>(chunk % pieces));
-  };
+  const Chunks grid(plan);
+  const std::size_t chunks = grid.count();
   // counts[rank][chunk][contributor]
   std::vector<std::vector<std::vector<int>>> counts(
       n, std::vector<std::vector<int>>(chunks, std::vector<int>(n, 0)));
@@ -34,12 +26,12 @@ inline std::string play(const CollectivePlan& plan) {
       plan.kind == Collective::reduce_scatter || plan.kind == Collective::all_reduce;
   for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t c = 0; c < chunks; ++c) {
-      if (reduction || origin_of(c) == r) counts[r][c][r] = 1;
+      if (reduction || grid.origin(c) == r) counts[r][c][r] = 1;
     }
   }
   const auto complete = [&](std::size_t chunk) {
     std::vector<int> want(n, reduction ? 1 : 0);
-    if (!reduction) want[origin_of(chunk)] = 1;
+    if (!reduction) want[grid.origin(chunk)] = 1;
     return want;
   };
   const std::vector<int> nothing(n, 0);
@@ -61,9 +53,8 @@ inline std::string play(const CollectivePlan& plan) {
     if (send.from == send.to) continue;
     double share = 0;
     for (std::size_t c = 0; c < chunks; ++c) {
-      if (!holds_chunk(send.chunks, c)) continue;
-      share += all_to_all ? 1.0 / static_cast<double>(n * n)
-                          : plan.piece_share[c % pieces] / static_cast<double>(n);
+      if (!grid.covers(send.chunks, c)) continue;
+      share += grid.share(c);
       auto& mine = counts[static_cast<std::size_t>(send.from)][c];
       auto& theirs = counts[static_cast<std::size_t>(send.to)][c];
       if (mine == nothing) return who + ": the sender does not hold chunk " + std::to_string(c);
@@ -86,11 +77,7 @@ inline std::string play(const CollectivePlan& plan) {
   }
   for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t c = 0; c < chunks; ++c) {
-      const bool promised = plan.kind == Collective::all_gather ||
-                            plan.kind == Collective::all_reduce ||
-                            (plan.kind == Collective::reduce_scatter && origin_of(c) == r) ||
-                            (all_to_all && c % n == r);
-      if (promised && counts[r][c] != complete(c)) {
+      if (grid.promised(c, r) && counts[r][c] != complete(c)) {
         return "rank " + std::to_string(r) + " ends without chunk " + std::to_string(c) +
                " whole and once";
       }

@@ -1,6 +1,9 @@
 // Arrays on the devices of a mesh, held as blocks of their layouts, and the collectives on them:
 // the meaning of the notation, written as plainly as possible, for tests that execute sharded
 // layers.
+//
+// A dim that does not divide is cut axis by axis: 10 over {X:2, Y:4} is 5 and 5, then 2, 2, 1, 0 of
+// each. So a block over XY lies within the block over X, and its room is ceil(10 / 8) = 2 rows.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +19,9 @@
 namespace shardsim::testing {
 
 // A block: where it starts in the whole array, how large it is, and its elements, last dim fastest.
+// `padded` is the room that it takes on the device and on the wire.
 struct Block {
-  std::vector<int> start, size;
+  std::vector<int> start, size, padded;
   std::vector<double> data;
 
   std::size_t offset(const std::vector<int>& index) const {  // of whole-array coordinates
@@ -53,6 +57,31 @@ void for_each(const Block& block, Visit visit) {
   }
 }
 
+inline std::size_t product(const std::vector<int>& sizes) {
+  std::size_t result = 1;
+  for (const int size : sizes) result *= static_cast<std::size_t>(size);
+  return result;
+}
+
+// Narrows dim d to part `index` of `parts`.
+inline void narrow(Block& block, std::size_t d, int parts, int index) {
+  const int end = block.start[d] + block.size[d];
+  block.padded[d] = (block.padded[d] + parts - 1) / parts;
+  block.start[d] = std::min(block.start[d] + index * block.padded[d], end);
+  block.size[d] = std::min(block.padded[d], end - block.start[d]);
+}
+
+// Part `slot` of the block (without data) when dim d is cut over axes of these sizes, major first.
+inline Block part(Block block, std::size_t d, const std::vector<int>& sizes, int slot) {
+  block.data.clear();
+  int below = static_cast<int>(product(sizes));
+  for (const int size : sizes) {
+    below /= size;
+    narrow(block, d, size, slot / below % size);
+  }
+  return block;
+}
+
 class Devices {
  public:
   Devices(const Mesh& mesh, const Layer& layer) : mesh_(mesh), layer_(layer) {}
@@ -71,32 +100,34 @@ class Devices {
     must(false, "the mesh has the axis");
     return 0;
   }
-  // The zero block that a device holds of a layout. REQUIRES: no padding.
-  Block empty(int device, const Sharding& sharding) const {
+  // The block that a device holds of a layout, without data.
+  Block region(int device, const Sharding& sharding) const {
     Block block;
-    std::size_t elements = 1;
     for (const DimLayout& dim : sharding.dims) {
-      int index = 0;  // major axis first
-      int shards = 1;
-      for (const std::string& axis : dim.axes) {
-        index = index * mesh_.find(axis)->size + coordinate(device, axis);
-        shards *= mesh_.find(axis)->size;
-      }
       const int global = layer_.dim_size(dim.dim);
-      must(global % shards == 0, "tests choose sizes without padding");
-      block.size.push_back(global / shards);
-      block.start.push_back(index * (global / shards));
-      elements *= static_cast<std::size_t>(global / shards);
+      block.start.push_back(0);
+      block.size.push_back(global);
+      block.padded.push_back(global);
+      for (const std::string& axis : dim.axes) {
+        narrow(block, block.start.size() - 1, mesh_.find(axis)->size, coordinate(device, axis));
+      }
     }
-    block.data.resize(elements);
+    return block;
+  }
+  Block empty(int device, const Sharding& sharding) const {  // of zeros
+    Block block = region(device, sharding);
+    block.data.resize(product(block.size));
     return block;
   }
   Block slice(int device, const Block& from, const Sharding& to) const {
     Block block = empty(device, to);
-    for_each(block,
-             [&](const auto& i) { block.data[block.offset(i)] = from.data[from.offset(i)]; });
+    for_each(block, [&](const auto& i) {
+      must(from.contains(i), "a cut lies within what it is cut from");
+      block.data[block.offset(i)] = from.data[from.offset(i)];
+    });
     return block;
   }
+  const Mesh& mesh() const { return mesh_; }
   // One collective on the blocks of all devices, each in the layout c.before.
   std::vector<Block> move(const ShardedCollective& c, const std::vector<Block>& before) const {
     std::vector<Block> after;

@@ -2,9 +2,8 @@
 // Gradients that get several contributions are kept as those contributions until they are read.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -23,9 +22,15 @@ struct Copy {
   std::vector<Block> blocks;  // [devices]
 };
 
+// One collective on the blocks of all devices.
+using Mover = std::function<std::vector<Block>(const Devices&, const ShardedCollective&,
+                                               const std::vector<Block>&)>;
+
 class Execution {
  public:
   Execution(const Sharded& s, const Mesh& mesh) : s_(s), devices_(mesh, s.layer) {}
+  Execution(const Sharded& s, const Mesh& mesh, Mover mover)
+      : s_(s), devices_(mesh, s.layer), mover_(std::move(mover)) {}
 
   // Inputs, weights and the gradient of the output, cut from whole arrays.
   void give(const std::string& name, const Sharding& layout, const Block& global) {
@@ -33,6 +38,7 @@ class Execution {
     for (int d = 0; d < devices_.count(); ++d)
       copy.blocks.push_back(devices_.slice(d, global, layout));
     store_[name] = {std::move(copy)};
+    whole_[name] = global;
   }
 
   void run() {
@@ -60,8 +66,39 @@ class Execution {
       } else {
         store_[st.out_name].push_back(std::move(out));
       }
-      for (const ShardedCollective& c : st.after) after(c, backward && !again);
+      for (const ShardedCollective& c : st.after) {
+        const bool update = backward && !again && s_.layer.tensor(c.tensor) >= 0;
+        if (update) finish_backward(st);
+        after(c, backward && !again);
+      }
+      settle(st.out_name, backward && !again);
     }
+    finish_backward(s_.result.steps.back());
+  }
+
+  // A gradient or an array as it is held, partial sums added up.
+  Copy value(const std::string& name, const Sharding& layout) {
+    Copy copy = read(name, layout);
+    if (copy.layout.unreduced.empty()) return copy;
+    ShardedCollective c;
+    c.kind = Collective::all_reduce;
+    c.axes = copy.layout.unreduced;
+    c.before = copy.layout;
+    c.after = copy.layout;
+    c.after.unreduced.clear();
+    return {c.after, devices_.move(c, copy.blocks)};
+  }
+  // The layout of a complete gradient; that of an activation may be left a partial sum.
+  Sharding gradient_layout(const std::string& gradient) const {
+    const auto t = static_cast<std::size_t>(s_.layer.tensor(gradient.substr(1)));
+    if (s_.layer.tensors[t].role == TensorRole::parameter) return s_.layouts.tensors[t].optimizer;
+    Sharding layout = s_.result.held[t];
+    layout.unreduced.clear();
+    const auto at = store_.find(gradient);
+    if (partial_gradient(gradient) && at != store_.end() && !at->second.empty()) {
+      layout.unreduced = at->second.front().layout.unreduced;
+    }
+    return layout;
   }
 
   // The value in a layout, cut from any copy that allows it; contributions to a gradient are added.
@@ -74,13 +111,14 @@ class Execution {
     for (const Copy& copy : store_[name]) {
       if (only_slices(copy.layout, layout)) return sliced(copy, layout);
     }
-    CAPTURE(name);
-    CAPTURE(to_text(layout));
-    REQUIRE_MESSAGE(false, "no copy at hand fits");
-    return {};
+    throw Unexecutable("no copy of " + name + " can be cut to " + to_text(layout));
   }
 
  private:
+  std::vector<Block> move(const ShardedCollective& c, const std::vector<Block>& blocks) const {
+    return mover_ ? mover_(devices_, c, blocks) : devices_.move(c, blocks);
+  }
+
   Copy sliced(const Copy& copy, const Sharding& layout) const {
     Copy result{layout, {}};
     for (int d = 0; d < devices_.count(); ++d) {
@@ -92,9 +130,9 @@ class Execution {
   Copy summed(const std::string& name, const Sharding& layout) {
     Copy sum;
     for (const Copy& part : store_[name]) {
-      CAPTURE(name);
-      CAPTURE(to_text(part.layout));
-      REQUIRE(only_slices(part.layout, layout));
+      if (!only_slices(part.layout, layout)) {
+        throw Unexecutable("a contribution to " + name + " is left as " + to_text(part.layout));
+      }
       const Copy cut = sliced(part, layout);
       if (sum.blocks.empty()) {
         sum = cut;
@@ -111,24 +149,79 @@ class Execution {
 
   void before(const ShardedCollective& c) {
     const Copy from = read(c.tensor, c.before);
-    gathered_[c.tensor].push_back({c.after, devices_.move(c, from.blocks)});
+    gathered_[c.tensor].push_back({c.after, move(c, from.blocks)});
   }
 
   // Turns the copy (or the contribution) that has the layout, or can be cut to it, into the next
-  // one.
+  // one. A contribution that can be cut to the layout of the complete gradient stays as it is.
   void after(const ShardedCollective& c, bool replaces) {
     std::vector<Copy>& copies = store_[c.tensor];
-    const auto exact = [&](const Copy& copy) { return copy.layout == c.before; };
-    const auto fits = [&](const Copy& copy) { return only_slices(copy.layout, c.before); };
+    const auto moves = [&](const Copy& copy) {
+      const bool gradient = replaces && s_.layer.tensor(c.tensor) < 0;
+      if (!gradient || partial_gradient(c.tensor)) return true;
+      return !only_slices(copy.layout, gradient_layout(c.tensor));
+    };
+    const auto exact = [&](const Copy& copy) { return copy.layout == c.before && moves(copy); };
+    const auto fits = [&](const Copy& copy) {
+      return only_slices(copy.layout, c.before) && moves(copy);
+    };
     auto copy = std::find_if(copies.begin(), copies.end(), exact);
     if (copy == copies.end()) copy = std::find_if(copies.begin(), copies.end(), fits);
-    CAPTURE(c.tensor);
-    REQUIRE_MESSAGE(copy != copies.end(), "no copy has the layout that a collective starts from");
-    Copy moved{c.after, devices_.move(c, sliced(*copy, c.before).blocks)};
+    if (copy == copies.end()) {
+      throw Unexecutable("no copy of " + c.tensor + " has the layout " + to_text(c.before));
+    }
+    Copy moved{c.after, move(c, sliced(*copy, c.before).blocks)};
     if (replaces) {
       *copy = std::move(moved);
     } else {
       copies.push_back(std::move(moved));
+    }
+  }
+
+  // What a statement leaves behind is its output as held, and no more of it: a gradient once the
+  // last contribution is in.
+  void settle(const std::string& name, bool backward) {
+    if (!backward) {
+      const auto t = static_cast<std::size_t>(s_.layer.tensor(name));
+      store_[name] = {read(name, s_.result.held[t])};
+      return;
+    }
+    if (updated_) return;
+    const int tensor = s_.layer.tensor(name.substr(1));
+    int reads = 0;
+    for (const LayerStatement& st : s_.layer.statements) {
+      reads += static_cast<int>(std::count(st.in.begin(), st.in.end(), tensor));
+    }
+    if (++contributions_[name] == reads) store_[name] = {summed(name, gradient_layout(name))};
+  }
+
+  bool partial_gradient(const std::string& gradient) const {
+    const auto t = static_cast<std::size_t>(s_.layer.tensor(gradient.substr(1)));
+    return s_.layer.tensors[t].role != TensorRole::parameter &&
+           !s_.layouts.tensors[t].gradient.unreduced.empty();
+  }
+
+  // Once all gradients are complete: every device updates the blocks of the weights that its
+  // optimizer state is for, W -= dW / 2, and holds nothing else of them.
+  void finish_backward(const ShardedStatement& last) {
+    if (updated_ || last.pass == Pass::forward) return;
+    settle(last.out_name, true);
+    updated_ = true;
+    for (std::size_t t = 0; t < s_.layer.tensors.size(); ++t) {
+      if (s_.layer.tensors[t].role != TensorRole::parameter) continue;
+      const std::string& name = s_.layer.tensors[t].name;
+      Copy block{s_.layouts.tensors[t].optimizer, {}};
+      for (int d = 0; d < devices_.count(); ++d) {
+        block.blocks.push_back(devices_.slice(d, whole_.at(name), block.layout));
+      }
+      const Copy gradient = read("d" + name, block.layout);
+      for (std::size_t d = 0; d < block.blocks.size(); ++d) {
+        for (std::size_t i = 0; i < block.blocks[d].data.size(); ++i) {
+          block.blocks[d].data[i] -= gradient.blocks[d].data[i] / 2;
+        }
+      }
+      gathered_[name].clear();
+      store_[name] = {std::move(block)};
     }
   }
 
@@ -145,8 +238,8 @@ class Execution {
     store_[name].push_back(std::move(out));
   }
 
-  // Frees what the backward pass may not find: everything made, when the forward pass runs again, and
-  // copies that are gathered again. (Selective recomputation keeps the output of attention: the
+  // Frees what the backward pass may not find: everything made, when the forward pass runs again,
+  // and copies that are gathered again. (Selective recomputation keeps the output of attention: the
   // product after it reads it.)
   void forget() {
     if (find_recompute(s_.recompute)->collectives) {
@@ -180,9 +273,12 @@ class Execution {
   }
 
   void forward(const ShardedStatement& st, const std::vector<const Block*>& in, Block& out) const {
-    if (st.kind == StatementKind::norm) return norm(*in[0], *in[1], out);
-    if (st.kind == StatementKind::attention) return Attention(*in[0], *in[1], *in[2]).forward(out);
-    const std::string& function = statement_making(st.out_name).function;
+    const LayerStatement& made = statement_making(st.out_name);
+    const std::string& function = made.function;
+    if (st.kind == StatementKind::norm) return norm(*in[0], in.size() > 1 ? in[1] : nullptr, out);
+    if (st.kind == StatementKind::attention) {
+      return Attention(*in[0], *in[1], *in[2], made.causal).forward(out);
+    }
     for (std::size_t i = 0; i < out.data.size(); ++i) {
       const double x = in[0]->data[i];
       switch (st.kind) {
@@ -205,13 +301,14 @@ class Execution {
       return "d" + s_.layer.tensors[static_cast<std::size_t>(made.in[i])].name;
     };
     if (st.kind == StatementKind::norm) {
-      if (st.out_name == operand(0)) return norm_input_gradient(*in[0], *in[1], *in[2], out);
+      const Block* scale = in.size() > 2 ? in[2] : nullptr;
+      if (st.out_name == operand(0)) return norm_input_gradient(*in[0], *in[1], scale, out);
       return norm_scale_gradient(*in[0], *in[1], out);
     }
     if (st.kind == StatementKind::attention) {
       Block dq = *in[1], dk = *in[2], dv = *in[3];
       for (Block* block : {&dq, &dk, &dv}) std::fill(block->data.begin(), block->data.end(), 0.0);
-      Attention(*in[1], *in[2], *in[3]).backward(*in[0], dq, dk, dv);
+      Attention(*in[1], *in[2], *in[3], made.causal).backward(*in[0], dq, dk, dv);
       out.data = st.out_name == operand(0)   ? dq.data
                  : st.out_name == operand(1) ? dk.data
                                              : dv.data;
@@ -232,7 +329,11 @@ class Execution {
 
   const Sharded& s_;
   Devices devices_;
+  Mover mover_;                                        // empty: collectives as if by magic
   std::map<std::string, std::vector<Copy>> store_;     // as made; of gradients, the contributions
+  std::map<std::string, Block> whole_;                 // as given
+  bool updated_ = false;                               // the weights
+  std::map<std::string, int> contributions_;           // to gradients, so far
   std::map<std::string, std::vector<Copy>> gathered_;  // by collectives before a statement
 };
 

@@ -3,12 +3,18 @@
 
 #include <cmath>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "device_arrays.h"
 
 namespace shardsim::testing {
+
+// The layer asks for something that the devices cannot do with what they hold.
+struct Unexecutable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 // An operand of a kernel: its dims by name, and its block.
 struct Named {
@@ -69,8 +75,9 @@ inline void einsum(const Named& a, const Named& b, const std::vector<std::string
                          stride(b, dim), stride(result, dim)});
         continue;
       }
-      must(known->start == array->block->start[d] && known->size == array->block->size[d],
-           "operands and output cover the same indices");
+      if (known->start != array->block->start[d] || known->size != array->block->size[d]) {
+        throw Unexecutable("blocks of " + dim + " that are multiplied are not the same rows");
+      }
     }
   }
   einsum_loops(loops, 0, a.block->data.data(), b.block->data.data(), out.data.data());
@@ -82,31 +89,39 @@ inline double apply(const std::string& function, double x) {
   return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
 }
 inline double derivative(const std::string& function, double x) {
-  const double h = 1e-5;
-  return (apply(function, x + h) - apply(function, x - h)) / (2 * h);
+  if (function == "relu") return x > 0 ? 1 : 0;
+  if (function == "silu") {
+    const double s = 1 / (1 + std::exp(-x));
+    return s * (1 + x * (1 - s));
+  }
+  const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0));
+  return 0.5 * (1 + std::erf(x / std::sqrt(2.0))) + x * density;
 }
 
-// RMS norm over the last dim, y = x / sqrt(mean x^2 + 1e-6) * w.
+// RMS norm over the last dim, y = x / sqrt(mean x^2 + 1e-6) * w; without a scale, w = 1.
 inline double norm_factor(const double* x, std::size_t n) {
   double sum = 0;
   for (std::size_t i = 0; i < n; ++i) sum += x[i] * x[i];
   return 1 / std::sqrt(sum / static_cast<double>(n) + 1e-6);
 }
-inline void norm(const Block& x, const Block& w, Block& y) {
-  const std::size_t n = w.data.size();
+inline double scale_at(const Block* w, std::size_t i) {
+  return w == nullptr ? 1 : w->data[i];
+}
+inline void norm(const Block& x, const Block* w, Block& y) {
+  const auto n = static_cast<std::size_t>(x.size.back());
   for (std::size_t row = 0; row < x.data.size(); row += n) {
     const double r = norm_factor(&x.data[row], n);
-    for (std::size_t i = 0; i < n; ++i) y.data[row + i] = x.data[row + i] * r * w.data[i];
+    for (std::size_t i = 0; i < n; ++i) y.data[row + i] = x.data[row + i] * r * scale_at(w, i);
   }
 }
-inline void norm_input_gradient(const Block& dy, const Block& x, const Block& w, Block& dx) {
-  const std::size_t n = w.data.size();
+inline void norm_input_gradient(const Block& dy, const Block& x, const Block* w, Block& dx) {
+  const auto n = static_cast<std::size_t>(x.size.back());
   for (std::size_t row = 0; row < x.data.size(); row += n) {
     const double r = norm_factor(&x.data[row], n);
     double dot = 0;
-    for (std::size_t i = 0; i < n; ++i) dot += dy.data[row + i] * w.data[i] * x.data[row + i];
+    for (std::size_t i = 0; i < n; ++i) dot += dy.data[row + i] * scale_at(w, i) * x.data[row + i];
     for (std::size_t i = 0; i < n; ++i) {
-      dx.data[row + i] = r * dy.data[row + i] * w.data[i] -
+      dx.data[row + i] = r * dy.data[row + i] * scale_at(w, i) -
                          r * r * r * x.data[row + i] * dot / static_cast<double>(n);
     }
   }
@@ -119,17 +134,16 @@ inline void norm_scale_gradient(const Block& dy, const Block& x, Block& dw) {
   }
 }
 
-// Causal attention on local [B, T, heads, H] blocks, T and H whole; head n reads key head n /
-// group.
+// Attention on local [B, T, heads, H] blocks, T and H whole; head n reads key head n / group.
 class Attention {
  public:
-  Attention(const Block& q, const Block& k, const Block& v)
-      : q_(q), k_(k), v_(v), group_(q.size[2] / k.size[2]) {}
+  Attention(const Block& q, const Block& k, const Block& v, bool causal)
+      : q_(q), k_(k), v_(v), group_(q.size[2] / k.size[2]), causal_(causal) {}
 
   void forward(Block& out) const {
     each_row([&](int b, int t, int n) {
       const std::vector<double> p = probabilities(b, t, n);
-      for (int s = 0; s <= t; ++s) {
+      for (int s = 0; s < positions(t); ++s) {
         for (int h = 0; h < q_.size[3]; ++h) {
           at(out, b, t, n, h) += p[static_cast<std::size_t>(s)] * at(v_, b, s, n / group_, h);
         }
@@ -143,7 +157,7 @@ class Attention {
       const std::vector<double> p = probabilities(b, t, n);
       std::vector<double> dp(p.size());
       double mean = 0;
-      for (int s = 0; s <= t; ++s) {
+      for (int s = 0; s < positions(t); ++s) {
         const auto i = static_cast<std::size_t>(s);
         for (int h = 0; h < q_.size[3]; ++h) {
           dp[i] += at(dout, b, t, n, h) * at(v_, b, s, kv, h);
@@ -151,7 +165,7 @@ class Attention {
         }
         mean += p[i] * dp[i];
       }
-      for (int s = 0; s <= t; ++s) {
+      for (int s = 0; s < positions(t); ++s) {
         const auto i = static_cast<std::size_t>(s);
         const double ds = p[i] * (dp[i] - mean) * scale;
         for (int h = 0; h < q_.size[3]; ++h) {
@@ -163,6 +177,7 @@ class Attention {
   }
 
  private:
+  int positions(int t) const { return causal_ ? t + 1 : k_.size[1]; }
   static std::size_t offset(const Block& block, int b, int t, int n, int h) {
     const auto& s = block.size;
     return static_cast<std::size_t>(((b * s[1] + t) * s[2] + n) * s[3] + h);
@@ -184,7 +199,7 @@ class Attention {
   std::vector<double> probabilities(int b, int t, int n) const {
     std::vector<double> p;
     double sum = 0;
-    for (int s = 0; s <= t; ++s) {
+    for (int s = 0; s < positions(t); ++s) {
       double dot = 0;
       for (int h = 0; h < q_.size[3]; ++h) dot += at(q_, b, t, n, h) * at(k_, b, s, n / group_, h);
       p.push_back(std::exp(dot / std::sqrt(static_cast<double>(q_.size[3]))));
@@ -198,6 +213,7 @@ class Attention {
   const Block& k_;
   const Block& v_;
   int group_;
+  bool causal_;
 };
 
 }  // namespace shardsim::testing

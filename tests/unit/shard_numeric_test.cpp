@@ -1,74 +1,34 @@
 // Sharded layers executed on arrays: every device multiplies its blocks, collectives move them, and
 // the outputs and all gradients must equal those of one device.
-#include <map>
 #include <random>
 
-#include "execution.h"
-#include "sharding.h"
+#include "proof.h"
 
 namespace shardsim {
 namespace {
 
+using testing::Arrays;
 using testing::batch;
-using testing::Block;
 using testing::Case;
 using testing::Copy;
-using testing::Devices;
+using testing::execute;
 using testing::Execution;
+using testing::in_turn;
 using testing::kLlama;
 using testing::kParallel;
 using testing::mesh;
 using testing::messages;
 using testing::model;
+using testing::Network;
+using testing::network;
+using testing::outside;
+using testing::PlannedMoves;
 using testing::preset;
+using testing::prove;
+using testing::reference;
+using testing::Reference;
 using testing::shard_case;
 using testing::Sharded;
-
-// Whole arrays of random numbers for everything that comes from outside.
-std::map<std::string, Block> outside(const Layer& layer, const std::string& output) {
-  std::mt19937 random(7);
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  std::map<std::string, Block> result;
-  const auto make = [&](const std::string& name, const std::vector<std::string>& dims) {
-    Block block = Devices(Mesh{}, layer).empty(0, whole(dims));
-    for (double& x : block.data) x = uniform(random);
-    result[name] = std::move(block);
-  };
-  for (const LayerTensor& tensor : layer.tensors) {
-    if (tensor.role != TensorRole::activation) make(tensor.name, tensor.dims);
-    if (tensor.name == output) make("d" + output, tensor.dims);
-  }
-  return result;
-}
-
-Sharding dual(Sharding layout) {
-  layout.unreduced.clear();
-  return layout;
-}
-
-Execution execute(const Sharded& s, const Mesh& mesh, const std::map<std::string, Block>& given,
-                  const std::string& output) {
-  Execution execution(s, mesh);
-  for (std::size_t t = 0; t < s.layer.tensors.size(); ++t) {
-    const std::string& name = s.layer.tensors[t].name;
-    if (given.count(name) != 0) execution.give(name, s.result.held[t], given.at(name));
-    if (name == output) execution.give("d" + name, dual(s.result.held[t]), given.at("d" + name));
-  }
-  execution.run();
-  return execution;
-}
-
-// The largest difference of any block of the value from the same value on one device.
-double difference(const Copy& value, const Copy& reference) {
-  double worst = 0;
-  const Block& all = reference.blocks.front();
-  for (const Block& block : value.blocks) {
-    for_each(block, [&](const std::vector<int>& i) {
-      worst = std::max(worst, std::abs(block.data[block.offset(i)] - all.data[all.offset(i)]));
-    });
-  }
-  return worst;
-}
 
 Case small_case(const Mesh& m, std::vector<PresetSpec> presets, std::vector<std::string> tensors) {
   return {model(kLlama, {{"D", 8}, {"F", 8}, {"N", 4}, {"K", 2}, {"H", 2}}),
@@ -79,45 +39,24 @@ Case small_case(const Mesh& m, std::vector<PresetSpec> presets, std::vector<std:
           {}};
 }
 
-constexpr double kTolerance = 1e-9;
 constexpr int kRandomTables = 200;
 
-// Every tensor and every gradient of Out's layer, in the layout it is held in.
-void check_against(Execution& reference, const Sharded& cut, const Mesh& m,
-                   const std::map<std::string, Block>& given) {
-  Execution sharded = execute(cut, m, given, "Out");
-  for (std::size_t t = 0; t < cut.layer.tensors.size(); ++t) {
-    const LayerTensor& tensor = cut.layer.tensors[t];
-    CAPTURE(tensor.name);
-    const Sharding& held = cut.result.held[t];
-    // Partial sums have no value of their own on one device.
-    if (held.unreduced.empty()) {
-      CHECK(difference(sharded.read(tensor.name, held),
-                       reference.read(tensor.name, whole(tensor.dims))) < kTolerance);
-    }
-    const bool parameter = tensor.role == TensorRole::parameter;
-    const std::string gradient = "d" + tensor.name;
-    const TensorLayout& layout = cut.layouts.tensors[t];
-    if (!parameter && !layout.gradient.unreduced.empty()) continue;  // may stay a partial sum
-    CHECK(difference(sharded.read(gradient, parameter ? layout.optimizer : dual(held)),
-                     reference.read(gradient, whole(tensor.dims))) < kTolerance);
-  }
+const Network& cube() {
+  static const Network kCube = network("torus:2x2x2", {{"X", {"x"}}, {"Y", {"y"}}, {"P", {"z"}}});
+  return kCube;
 }
 
-const Mesh kOne = mesh({{"X", 1}, {"Y", 1}, {"P", 1}});
-
-void check_against_one_device(const Sharded& cut, const Mesh& m) {
-  static const Sharded plain = shard_case(small_case(kOne, {}, {}));
-  static const auto given = outside(plain.layer, "Out");
-  static Execution reference = execute(plain, kOne, given, "Out");
-  check_against(reference, cut, m, given);
+std::string prove_small(const Sharded& cut) {
+  static const Reference kExpected = reference(small_case(cube().mesh, {}, {}), "Out");
+  static PlannedMoves moves(cube(), in_turn(0));
+  return prove(cut, cube().mesh, kExpected, std::ref(moves));
 }
 
-TEST_CASE("gradients on one device are derivatives") {
+TEST_CASE("proof: gradients on one device are derivatives") {
   const Mesh one = mesh({{"X", 1}});
   const Sharded s = shard_case(small_case(one, {}, {}));
   const auto given = outside(s.layer, "Out");
-  const auto loss = [&](const std::map<std::string, Block>& inputs) {
+  const auto loss = [&](const Arrays& inputs) {
     Execution run = execute(s, one, inputs, "Out");
     const Copy out =
         run.read("Out", s.result.held[static_cast<std::size_t>(s.layer.tensor("Out"))]);
@@ -146,8 +85,7 @@ TEST_CASE("gradients on one device are derivatives") {
   }
 }
 
-TEST_CASE("sharded layers compute what one device computes") {
-  const Mesh cube = mesh({{"X", 2}, {"Y", 2}, {"P", 2}});
+TEST_CASE("proof: sharded layers compute what one device computes") {
   struct Row {
     std::string name;
     std::vector<PresetSpec> presets;
@@ -201,28 +139,26 @@ TEST_CASE("sharded layers compute what one device computes") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
-    Case c = small_case(cube, row.presets, row.tensors);
+    Case c = small_case(cube().mesh, row.presets, row.tensors);
     c.recompute = row.recompute;
     const Sharded cut = shard_case(c);
     REQUIRE(messages(cut.problems) == std::vector<std::string>{});
-    check_against_one_device(cut, cube);
+    CHECK(prove_small(cut) == "");
   }
 }
 
-TEST_CASE("partial sums that pass through linear statements") {
-  const Mesh m = mesh({{"X", 2}, {"Y", 2}});
+TEST_CASE("proof: partial sums that pass through linear statements") {
+  const Network n = network("torus:2x2", {{"X", {"x"}}, {"Y", {"y"}}});
+  PlannedMoves moves(n, in_turn(0));
   Case c{model({"P[B,T,F] = In[B,T,D] * Wa[D,F]", "R[B,T,F] = In * Wb[D,F]", "S = P + R",
                 "Out[B,T,D] = S * Wc[F,D]"},
                {{"D", 8}, {"F", 4}}),
          batch(4, 4),
-         kOne,
+         n.mesh,
          {},
          {},
          {}};
-  const Sharded plain = shard_case(c);
-  const auto given = outside(plain.layer, "Out");
-  Execution reference = execute(plain, kOne, given, "Out");
-  c.mesh = m;
+  const Reference expected = reference(c, "Out");
   for (const std::string out :
        {"Out[B,T,D]", "Out[B,T_Y,D]", "Out[B_X,T,D]{U_Y}", "Out[B,T,D_X]"}) {
     CAPTURE(out);
@@ -231,29 +167,27 @@ TEST_CASE("partial sums that pass through linear statements") {
     const Sharded cut = shard_case(c);
     REQUIRE(messages(cut.problems) == std::vector<std::string>{});
     CHECK(cut.result.steps[3].operands[0].unreduced == std::vector<std::string>{"Y"});
-    check_against(reference, cut, m, given);
+    CHECK(prove(cut, n.mesh, expected, std::ref(moves)) == "");
   }
 }
 
-TEST_CASE("attention and feed-forward side by side are reduced together") {
-  const Mesh m = mesh({{"X", 2}, {"Y", 2}});
+TEST_CASE("proof: attention and feed-forward side by side are reduced together") {
+  const Network n = network("torus:2x2", {{"X", {"x"}}, {"Y", {"y"}}});
+  PlannedMoves moves(n, in_turn(0));
   Case c{model(kParallel, {{"D", 8}, {"F", 8}, {"N", 4}, {"K", 2}, {"H", 2}}),
          batch(4, 4),
-         kOne,
+         n.mesh,
          {},
          {},
          {}};
-  const Sharded plain = shard_case(c);
-  const auto given = outside(plain.layer, "Out");
-  Execution reference = execute(plain, kOne, given, "Out");
-  c.mesh = m;
+  const Reference expected = reference(c, "Out");
   for (const bool cut_positions : {false, true}) {
     CAPTURE(cut_positions);
     c.presets = {preset("fsdp", {"X"}), preset("tp", {"Y"})};
     if (cut_positions) c.presets.push_back(preset("sp", {}));
     const Sharded cut = shard_case(c);
     REQUIRE(messages(cut.problems) == std::vector<std::string>{});
-    check_against(reference, cut, m, given);
+    CHECK(prove(cut, n.mesh, expected, std::ref(moves)) == "");
   }
 }
 
@@ -279,10 +213,9 @@ std::vector<std::string> random_tables(const Layer& layer, std::mt19937& random)
   return tables;
 }
 
-TEST_CASE("random tables of layouts are refused or compute what one device computes") {
-  const Mesh cube = mesh({{"X", 2}, {"Y", 2}, {"P", 2}});
+TEST_CASE("proof: random tables of layouts are refused or compute what one device computes") {
   std::vector<Problem> problems;
-  const Case base = small_case(cube, {}, {});
+  const Case base = small_case(cube().mesh, {}, {});
   const Layer layer = make_layer(base.model, base.batch, 8, problems);
   std::mt19937 random(11);
   int computed = 0;
@@ -290,10 +223,10 @@ TEST_CASE("random tables of layouts are refused or compute what one device compu
     CAPTURE(round);
     const std::vector<std::string> tables = random_tables(layer, random);
     CAPTURE(tables);
-    const Sharded cut = shard_case(small_case(cube, {}, tables));
+    const Sharded cut = shard_case(small_case(cube().mesh, {}, tables));
     if (!cut.problems.empty()) continue;
     ++computed;
-    check_against_one_device(cut, cube);
+    CHECK(prove_small(cut) == "");
   }
   CHECK(computed > kRandomTables / 20);
 }

@@ -3,7 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -94,6 +100,89 @@ inline BatchSpec batch(int global, int length) {
   spec.global = {global, argument_pos("batch.global", std::to_string(global)), true};
   spec.length = {length, argument_pos("batch.length", std::to_string(length)), true};
   return spec;
+}
+
+using Product = std::vector<PresetSpec>;
+
+inline bool names_one_of(const Product& product, std::span<const std::string_view> names) {
+  return std::any_of(product.begin(), product.end(), [&](const PresetSpec& spec) {
+    const PresetRow& row = *find_preset(spec.preset);
+    return std::find(names.begin(), names.end(), row.name) != names.end() ||
+           std::find_first_of(row.parts.begin(), row.parts.end(), names.begin(), names.end()) !=
+               row.parts.end();
+  });
+}
+
+// The product with every set of flags that it allows.
+inline std::vector<Product> with_flags(const Product& product) {
+  std::vector<Product> result = {product};
+  for (const PresetRow& row : presets()) {
+    if (row.argument != PresetArgument::flag) continue;
+    for (std::size_t i = 0, n = result.size(); i < n; ++i) {
+      if (!names_one_of(result[i], row.needs)) continue;
+      result.push_back(result[i]);
+      result.back().push_back(preset(std::string(row.name), {}));
+    }
+  }
+  return result;
+}
+
+// Every way to give each mesh axis to one of the presets that take axes, or to none, with and
+// without the flags; axes in both orders, presets in both orders.
+inline std::vector<Product> all_products(const Mesh& mesh) {
+  std::vector<const PresetRow*> takers = {nullptr};
+  for (const PresetRow& row : presets()) {
+    if (row.argument == PresetArgument::axes) takers.push_back(&row);
+  }
+  std::vector<Product> result;
+  std::size_t choices = 1;
+  for (std::size_t a = 0; a < mesh.axes.size(); ++a) choices *= takers.size();
+  for (std::size_t choice = 0; choice < choices; ++choice) {
+    std::map<const PresetRow*, std::vector<std::string>> axes;  // rows lie in one table
+    std::size_t rest = choice;
+    for (const MeshAxis& axis : mesh.axes) {
+      if (const PresetRow* taker = takers[rest % takers.size()]) axes[taker].push_back(axis.name);
+      rest /= takers.size();
+    }
+    const bool enough = std::all_of(axes.begin(), axes.end(), [](const auto& taken) {
+      return taken.second.size() >= taken.first->parts.size();
+    });
+    if (!enough) continue;
+    Product product, reversed;
+    for (auto& [row, names] : axes) {
+      product.push_back(preset(std::string(row->name), names));
+      std::reverse(names.begin(), names.end());
+      reversed.insert(reversed.begin(), preset(std::string(row->name), names));
+    }
+    for (const Product& p : {product, reversed}) {
+      for (Product& flagged : with_flags(p)) result.push_back(std::move(flagged));
+    }
+  }
+  return result;
+}
+
+// One of every set of presets: which axes and orders it gets, the seed decides.
+inline std::vector<Product> products(const Mesh& mesh, std::uint32_t seed) {
+  std::map<std::set<std::string>, std::vector<Product>> by_names;
+  for (Product& product : all_products(mesh)) {
+    std::set<std::string> names;
+    for (const PresetSpec& spec : product) names.insert(spec.preset);
+    by_names[names].push_back(std::move(product));
+  }
+  std::mt19937 random(seed);
+  std::vector<Product> result;
+  for (auto& [names, list] : by_names) result.push_back(list[random() % list.size()]);
+  return result;
+}
+
+// "fsdp: X Y", one line for each.
+inline std::vector<std::string> lines(const std::vector<PresetSpec>& presets) {
+  std::vector<std::string> result;
+  for (const PresetSpec& p : presets) {
+    result.push_back(p.preset + ":");
+    for (const Chosen<std::string>& axis : p.axes) result.back() += " " + axis.value;
+  }
+  return result;
 }
 
 struct Case {

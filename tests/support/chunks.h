@@ -1,0 +1,58 @@
+// The chunks of a collective plan, numbered: shard x piece, or of an all-to-all source x
+// destination.
+#pragma once
+
+#include <cstddef>
+
+#include "ir/collective_plan.h"
+
+namespace shardsim::testing {
+
+class Chunks {
+ public:
+  explicit Chunks(const CollectivePlan& plan)
+      : plan_(plan),
+        ranks_(static_cast<std::size_t>(plan.ranks())),
+        pairs_(plan.kind == Collective::all_to_all),
+        per_origin_(pairs_ ? ranks_ : plan.piece_share.size()) {}
+
+  std::size_t count() const { return ranks_ * per_origin_; }
+  std::size_t origin(std::size_t chunk) const { return chunk / per_origin_; }
+  std::size_t piece(std::size_t chunk) const { return pairs_ ? 0 : chunk % per_origin_; }
+  // REQUIRES: an all-to-all.
+  std::size_t dest(std::size_t chunk) const { return chunk % per_origin_; }
+
+  bool covers(const ChunkSet& set, std::size_t chunk) const {
+    const auto from = static_cast<int>(origin(chunk));
+    if (pairs_) return set.origin == from && set.dest == static_cast<int>(dest(chunk));
+    return plan_.contains(set, from, static_cast<int>(piece(chunk)));
+  }
+  // Of V.
+  double share(std::size_t chunk) const {
+    const auto n = static_cast<double>(ranks_);
+    return pairs_ ? 1 / (n * n) : plan_.piece_share[piece(chunk)] / n;
+  }
+  // Whether the collective promises the chunk to the rank.
+  bool promised(std::size_t chunk, std::size_t rank) const {
+    switch (plan_.kind) {
+      case Collective::all_gather:
+      case Collective::all_reduce:
+        return true;
+      case Collective::reduce_scatter:
+        return origin(chunk) == rank;
+      case Collective::all_to_all:
+        return dest(chunk) == rank;
+      case Collective::collective_permute:
+        break;
+    }
+    return false;
+  }
+
+ private:
+  const CollectivePlan& plan_;
+  std::size_t ranks_;
+  bool pairs_;
+  std::size_t per_origin_;
+};
+
+}  // namespace shardsim::testing
