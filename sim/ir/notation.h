@@ -89,7 +89,9 @@ std::optional<Statement> parse_statement(std::string_view text, const SourcePos&
                                          std::vector<Problem>& problems);
 
 // Local size of a dim of global size `size` cut into `shards`: ceil(size / shards) (GSPMD,
-// DTensor).
+// DTensor). A dim over several axes is cut axis by axis, so that the block over XY lies in that
+// over X: 10 over {X:2, Y:4} is 5 and 5, then 2, 2, 1, 0 of each (DTensor); the local size is the
+// same 2.
 struct LocalDim {
   int size = 0;     // on every device, padded
   int padding = 0;  // size * shards - global size
