@@ -202,7 +202,8 @@ void collective_command(const CollectiveArguments& args) {
 
   Calls made = make_calls(args, kinds, size, request.cluster, problems);
   request.calls = std::move(made.calls);
-  const Fold fold = args.full ? Fold::full(request.cluster) : Fold::orbits(request.cluster);
+  const Fold fold =
+      args.full ? Fold::full(request.cluster) : common_fold(request.cluster, request.calls);
   double ops = 0;
   for (const CollectiveCall& call : request.calls)
     ops += estimated_ops(call, request.cluster, fold, request.grain);

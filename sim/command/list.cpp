@@ -66,9 +66,13 @@ std::string kinds_of(const AlgorithmRow& row) {
         std::any_of(topologies().begin(), topologies().end(), [&](const TopologyRow& topology) {
           const GroupAxis axis{8, topology.wiring, BytesPerSec{1}, Seconds{},
                                topology.wiring == Wiring::ring ? 2 : 1};
-          const CollectiveAsk ask{kind, Bytes{1}, 1};
-          return row.why_not(ask, {{axis}}).empty() ||
-                 (topology.highest_axes > 1 && row.why_not(ask, {{axis, axis}}).empty());
+          const CollectiveAsk plain{kind, Bytes{1}, 1, {}};
+          const CollectiveAsk permutes{kind, Bytes{1}, 1, {1, 0}};
+          const auto can = [&](const CollectiveAsk& ask) {
+            return row.why_not(ask, {{axis}}).empty() ||
+                   (topology.highest_axes > 1 && row.why_not(ask, {{axis, axis}}).empty());
+          };
+          return can(plain) || can(permutes);
         });
     if (suits) kinds.emplace_back(to_text(kind));
   }

@@ -36,7 +36,10 @@ Tour collective_tour(const char* topology_text, Collective kind) {
       parse_topology(topology_text, argument_pos("tour", topology_text), problems);
   CollectiveRequest request;
   request.cluster = make_cluster(spec, {BytesPerSec{100e9}, 1.0, Seconds{0}}, problems);
-  CollectiveCall call{{kind, Bytes{64.0 * 1024 * 1024}, 1}, nullptr, all_axes(request.cluster)};
+  CollectiveCall call;
+  call.ask.kind = kind;
+  call.ask.bytes = Bytes{64.0 * 1024 * 1024};
+  call.axes = all_axes(request.cluster);
   const GroupNet net = group_net(request.cluster, call.axes);
   call.algorithm = pick_algorithm("auto", call.ask, net, {}, problems).row;
   throw_if_any(problems);

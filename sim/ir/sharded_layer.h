@@ -44,6 +44,15 @@ struct AxisCase {
   std::string why;
 };
 
+// One way to compute a statement and what it would cost.
+struct PricedPlan {
+  std::string text;       // "slice B over X; then all-reduce C over X"
+  Seconds communication;  // operands and output, the output's wish included; not overlapped
+  Seconds extra_compute;  // beyond the plan that computes least
+  Bytes bytes;            // V of its collectives
+  std::string verdict;    // "taken", "costs 293.6 us more", "refused: …"
+};
+
 struct ShardedStatement {
   Pass pass = Pass::forward;
   int statement = 0;  // index into Layer::statements; of the adjoints, too
@@ -52,10 +61,11 @@ struct ShardedStatement {
   std::vector<std::string> operand_names;
   std::vector<Sharding> operands;  // as computed with, after `before`
   std::string out_name;
-  Sharding out;                 // as computed, before `after`
-  std::vector<AxisCase> cases;  // one per mesh axis, einsums only
-  Flops flops;                  // per device, padded local shapes
-  Bytes memory_bytes;           // per device: operands read + output written in HBM
+  Sharding out;                   // as computed, before `after`
+  std::vector<AxisCase> cases;    // one per mesh axis, einsums only
+  std::vector<PricedPlan> plans;  // einsums of the forward pass: the one taken, then the others
+  Flops flops;                    // per device, padded local shapes
+  Bytes memory_bytes;             // per device: operands read + output written in HBM
   bool matmul = false;  // flops run on the matrix unit (einsum with a contraction, attention)
   std::vector<std::string> idle_axes;  // mesh axes on which devices repeat the same work
   std::vector<ShardedCollective> before, after;
@@ -65,6 +75,7 @@ struct ShardedLayer {
   std::vector<Sharding> held;           // [Layer::tensors], as passed between statements
   std::vector<ShardedStatement> steps;  // execution order; forward first
   std::vector<std::string> padding;     // every padded dim, once, in words
+  std::vector<std::string> warnings;    // ties, arrays gathered whole to be cut again
   Flops model_flops;                    // whole machine, unpadded, no redundancy: fwd + bwd
 };
 

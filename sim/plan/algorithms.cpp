@@ -7,6 +7,7 @@
 
 #include "plan/algorithm_parts.h"
 #include "plan/direct_algorithms.h"
+#include "plan/permute_algorithm.h"
 #include "plan/ring_algorithms.h"
 #include "plan/torus_algorithms.h"
 
@@ -31,14 +32,14 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
     if (axis.size == 1) continue;
     const Port& port = cluster.ports[static_cast<std::size_t>(cluster.port_of(a, 1))];
     net.axes.push_back({axis.size, axis.wiring, port.bandwidth, port.latency,
-                        axis.wiring == Wiring::ring ? 2 : 1});
+                        axis.wiring == Wiring::ring ? 2 : 1, a});
   }
   return net;
 }
 
 namespace {
 
-constexpr std::array<AlgorithmRow, 7> kAlgorithms = {{
+constexpr std::array<AlgorithmRow, 8> kAlgorithms = {{
     {"ring", "both directions; every shard is halved and both halves go all the way round",
      two_way_ring, plan_ring, form_ring, sends_of_ring},
     {"ring-whole", "both directions; whole shards meet half way round", two_way_ring, plan_whole,
@@ -54,6 +55,8 @@ constexpr std::array<AlgorithmRow, 7> kAlgorithms = {{
      form_oneway, sends_once},
     {"shift", "every rank to the rank a fixed distance further", shift_suits, plan_shift,
      form_shift, sends_shift},
+    {"permutation", "every rank to the rank that holds its block afterwards (reshards)",
+     permutation_suits, plan_permutation, form_permutation, sends_permutation},
 }};
 
 constexpr std::array<Collective, 5> kKinds = {Collective::all_gather, Collective::reduce_scatter,
@@ -157,6 +160,7 @@ ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
       return {ask.bytes * (longest_axis / 4.0 / net.ranks()) / one, "V*max(A)/(4*N*W)", false};
     }
     case Collective::collective_permute:
+      if (!ask.targets.empty()) return {};
       return {ask.bytes / static_cast<double>(net.ranks()) / first.w1, "V/(N*W1)", false};
   }
   return {};

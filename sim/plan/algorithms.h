@@ -22,9 +22,10 @@ namespace shardsim {
 struct GroupAxis {
   int size = 1;
   Wiring wiring = Wiring::ring;
-  BytesPerSec w1;   // one directed link (ring) or one device's egress (star)
-  Seconds latency;  // per hop; per route on a star
-  int ports = 1;    // directed links that a device owns along the axis: 2 on a two-way ring
+  BytesPerSec w1;    // one directed link (ring) or one device's egress (star)
+  Seconds latency;   // per hop; per route on a star
+  int ports = 1;     // directed links that a device owns along the axis: 2 on a two-way ring
+  int hardware = 0;  // index into Cluster::axes; routes take the axes in this order
 };
 
 // The network as the ranks of one group see it: axes of size 1 left out.
@@ -40,6 +41,9 @@ struct CollectiveAsk {
   Collective kind = Collective::all_gather;
   Bytes bytes;    // V
   int shift = 1;  // collective-permute only
+  // collective-permute only: the rank that each rank's block goes to (plan/permute.h); empty:
+  // shift.
+  std::vector<int> targets = {};
 };
 
 struct ClosedForm {

@@ -90,9 +90,13 @@ void einsum_adjoint(Backward& b, const LayerStatement& st, const ShardedStatemen
   const Sharding other_before = b.copies[static_cast<std::size_t>(other)].back();
   const Read cotangent = read_gradient(b, st.out, forward.out, step);
   const Read factor = read_array(b, other, forward.operands[1 - i], step);
-  const EinsumOperand left{{dc, cotangent.element_bytes}, dc_before, {}, ""};
-  const EinsumOperand right{{name, factor.element_bytes}, other_before, {}, ""};
-  Einsum einsum{{left, right}, {da, gradient_bytes(b, wanted)}, tensor(b, wanted).dims, nullptr};
+  Einsum einsum;
+  einsum.in[0].array = {dc, cotangent.element_bytes};
+  einsum.in[0].layout = dc_before;
+  einsum.in[1].array = {name, factor.element_bytes};
+  einsum.in[1].layout = other_before;
+  einsum.out = {da, gradient_bytes(b, wanted)};
+  einsum.out_dims = tensor(b, wanted).dims;
   if (i == 1) std::swap(einsum.in[0], einsum.in[1]);
   step.cases = axis_cases(b.in.mesh, einsum);
   name_regather_cases(name, step);
@@ -261,7 +265,7 @@ void gather_updates(Backward& b) {
     const TensorLayout& layout = b.in.layouts.tensors[t];
     const ArrayInfo array{b.in.layer.tensors[t].name, b.in.precision.weights};
     for (ShardedCollective& c :
-         reshard(b.in.layer, b.in.mesh, array, layout.optimizer, layout.held)) {
+         moves(b, static_cast<int>(t), array, layout.optimizer, layout.held)) {
       c.case_text = "update";
       c.reason = fmt::format("every device updates its block {} of {}, which is held as {}",
                              to_text(layout.optimizer), array.name, to_text(layout.held));

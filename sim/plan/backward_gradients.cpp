@@ -32,6 +32,13 @@ Sharding dual(Sharding layout) {
   return layout;
 }
 
+std::vector<ShardedCollective> moves(Backward& b, int t, const ArrayInfo& array,
+                                     const Sharding& from, const Sharding& to) {
+  ReshardPlan plan = reshard(b.in.layer, b.in.prices, array, from, to, freedom_of(b.in, t));
+  b.out.warnings.insert(b.out.warnings.end(), plan.warnings.begin(), plan.warnings.end());
+  return std::move(plan.steps);
+}
+
 namespace {
 
 double element_bytes(const Backward& b, int t) {
@@ -111,7 +118,7 @@ std::string reduction_reason(const Backward& b, int t, const ShardedCollective& 
 void move_gradient(Backward& b, int t, const Sharding& from, const Sharding& to, bool once,
                    ShardedStatement& last) {
   const ArrayInfo array{gradient_name(b, t), gradient_bytes(b, t)};
-  for (ShardedCollective& c : reshard(b.in.layer, b.in.mesh, array, from, to)) {
+  for (ShardedCollective& c : moves(b, t, array, from, to)) {
     const bool reduces = c.kind == Collective::reduce_scatter || c.kind == Collective::all_reduce;
     c.case_text = reduces && last.kind == StatementKind::einsum ? "case 3" : "adjoint";
     c.reason = reduction_reason(b, t, c);
@@ -154,7 +161,7 @@ Read read_gradient(Backward& b, int t, const Sharding& yielded, ShardedStatement
   need.unreduced = g.held.unreduced;
   const ArrayInfo array{gradient_name(b, t), gradient_bytes(b, t)};
   if (!has_layout(g.copies, need)) {
-    for (ShardedCollective& c : reshard(b.in.layer, b.in.mesh, array, g.held, need)) {
+    for (ShardedCollective& c : moves(b, t, array, g.held, need)) {
       c.case_text = "adjoint";
       c.reason =
           fmt::format("the adjoint of what made {} from {}", to_text(g.held), to_text(yielded));
@@ -169,8 +176,7 @@ Read read_array(Backward& b, int t, const Sharding& used, ShardedStatement& step
   auto& copies = b.copies[static_cast<std::size_t>(t)];
   const Read read{tensor(b, t).name, used, element_bytes(b, t)};
   if (has_layout(copies, used)) return read;
-  for (ShardedCollective& c :
-       reshard(b.in.layer, b.in.mesh, {read.name, read.element_bytes}, copies.front(), used)) {
+  for (ShardedCollective& c : moves(b, t, {read.name, read.element_bytes}, copies.front(), used)) {
     c.case_text = "layout";
     c.reason = fmt::format("{} was freed after the forward pass and is gathered again", read.name);
     step.before.push_back(std::move(c));

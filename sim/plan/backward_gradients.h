@@ -43,6 +43,9 @@ bool is_parameter(const Backward& b, int t);
 Gradient& gradient(Backward& b, int t);
 double gradient_bytes(const Backward& b, int t);  // of one element
 std::string gradient_name(const Backward& b, int t);
+// The reshard of tensor t, or of its gradient; what it warns of is kept.
+std::vector<ShardedCollective> moves(Backward& b, int t, const ArrayInfo& array,
+                                     const Sharding& from, const Sharding& to);
 Sharding dual(Sharding layout);  // cut <-> cut, replicated <-> replicated, {U} -> replicated
 
 // The step's output is one contribution to the gradient of t.

@@ -91,7 +91,8 @@ Lowered lower_collectives(const CollectiveRequest& request) {
   Lowered result;
   Plan& plan = result.plan;
   plan.cluster = request.cluster;
-  plan.fold = request.full ? Fold::full(request.cluster) : Fold::orbits(request.cluster);
+  plan.fold =
+      request.full ? Fold::full(request.cluster) : common_fold(request.cluster, request.calls);
   for (std::size_t i = 0; i < request.cluster.axes.size(); ++i) {
     const Axis& axis = request.cluster.axes[i];
     plan.mesh.axes.push_back({axis.name, axis.size, {static_cast<int>(i)}});

@@ -130,7 +130,9 @@ ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 std::string shift_suits(const CollectiveAsk& ask, const GroupNet&) {
-  if (ask.kind == Collective::collective_permute) return "";
+  if (ask.kind == Collective::collective_permute) {
+    return ask.targets.empty() ? "" : "the blocks do not all move equally far";
+  }
   return fmt::format("it is for collective-permute, not {}", to_text(ask.kind));
 }
 

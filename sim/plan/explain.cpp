@@ -165,7 +165,8 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   const Layouts layouts = layouts_of(stated, layer, setting.mesh);
   const double bytes = dtype_bytes(setting.dtype);
   const Precision precision{bytes, bytes, bytes, bytes};
-  const ShardInput input{layer, layouts, setting.mesh, precision};
+  PriceBook prices = price_book(setting);
+  const ShardInput input{layer, layouts, setting.mesh, precision, prices};
   ShardedLayer sharded = shard(input, problems);
   require_stated_sums(layer, layouts, sharded, problems);
   if (problems.size() != before) return result;
@@ -181,6 +182,7 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   }
   const std::vector<std::string> notes = work_notes();
   result.notes.insert(result.notes.begin(), notes.begin(), notes.end());
+  result.notes.insert(result.notes.end(), sharded.warnings.begin(), sharded.warnings.end());
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "plan/explain.h"
@@ -106,10 +107,10 @@ struct Mover {
 
 // Collectives, and between them the cuts that cost nothing.
 std::vector<Move> moves_of(const Pricing& on, const ArrayInfo& array, const Sharding& from,
-                           const Sharding& to) {
+                           const Sharding& to, std::span<const ShardedCollective> steps) {
   Mover mover{on, array.element_bytes, {}};
   Sharding now = from;
-  for (const ShardedCollective& c : reshard(on.layer, on.mesh, array, from, to)) {
+  for (const ShardedCollective& c : steps) {
     if (now != c.before) mover.add(now, c.before, std::nullopt);
     mover.add(c.before, c.after, price(on, c));
     now = c.after;
@@ -134,18 +135,23 @@ std::string route_text(std::span<const Move> moves, bool priced) {
   return fmt::format("{}{}", fmt::join(parts, ", then "), cost);
 }
 
-// Making the array whole everywhere and cutting it: what one would do without a plan.
-void add_detour(const Pricing& on, const ArrayInfo& array, const Sharding& from, const Sharding& to,
-                Explanation& result) {
+// The plan among those that move one mesh axis at a time, and what one would do without a plan:
+// make the array whole everywhere and cut it.
+void add_alternatives(const Pricing& on, PriceBook& prices, const ArrayInfo& array,
+                      const Sharding& from, const Sharding& to, Explanation& result) {
   Sharding plain = from;
   for (DimLayout& dim : plain.dims) dim.axes.clear();
   std::erase_if(plain.unreduced, [&](const std::string& axis) {
     return std::find(to.unreduced.begin(), to.unreduced.end(), axis) == to.unreduced.end();
   });
   const std::string planned = route_text(result.moves, on.priced);
-  const std::string detour = route_text(moves_of(on, array, from, plain), on.priced);
-  if (planned.empty() || detour == planned) return;
-  result.alternatives.push_back("make it whole everywhere, then cut: " + detour);
+  const auto offer = [&](const char* label, const Sharding& end, ReshardFreedom freedom) {
+    const ReshardPlan plan = reshard(on.layer, prices, array, from, end, freedom);
+    const std::string text = route_text(moves_of(on, array, from, end, plan.steps), on.priced);
+    if (!planned.empty() && text != planned) result.alternatives.push_back(label + text);
+  };
+  offer("one mesh axis at a time: ", to, ReshardFreedom::single_axes);
+  offer("make it whole everywhere, then cut: ", plain, ReshardFreedom::straight);
 }
 
 }  // namespace
@@ -197,8 +203,11 @@ Explanation explain_reshard(const ArrayExpr& from, const ArrayExpr& to,
   const Layer layer = sizes_only(setting);
   const Pricing on{layer, setting.mesh, setting.cluster, setting.priced};
   const ArrayInfo array{from.name, dtype_bytes(setting.dtype)};
-  result.moves = moves_of(on, array, from.sharding, to.sharding);
-  add_detour(on, array, from.sharding, to.sharding, result);
+  PriceBook prices = price_book(setting);
+  const ReshardPlan plan = reshard(layer, prices, array, from.sharding, to.sharding);
+  result.moves = moves_of(on, array, from.sharding, to.sharding, plan.steps);
+  result.notes.insert(result.notes.end(), plan.warnings.begin(), plan.warnings.end());
+  add_alternatives(on, prices, array, from.sharding, to.sharding, result);
   return result;
 }
 

@@ -56,6 +56,24 @@ std::string network_text(const ExplainSetting& s) {
 
 }  // namespace
 
+PriceBook price_book(const ExplainSetting& setting) {
+  Cluster cluster = setting.cluster;
+  Mesh mesh = setting.mesh;
+  if (cluster.axes.empty()) {  // of no known machine: a ring along every axis
+    for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
+      const int axis = static_cast<int>(a);
+      mesh.axes[a].axes = {axis};
+      cluster.axes.push_back({mesh.axes[a].name, mesh.axes[a].size, Wiring::ring});
+      cluster.ports.push_back({mesh.axes[a].name + "+", axis, BytesPerSec{}, Seconds{}});
+      cluster.ports.push_back({mesh.axes[a].name + "-", axis, BytesPerSec{}, Seconds{}});
+    }
+  }
+  for (Port& port : cluster.ports) {
+    if (!setting.priced) port.bandwidth = BytesPerSec{1e9};
+  }
+  return {std::move(cluster), std::move(mesh), {}};
+}
+
 std::vector<int> shape_of(const Layer& layer, const Mesh& mesh, const Sharding& sharding) {
   std::vector<int> sizes;
   for (const DimLayout& dim : sharding.dims) sizes.push_back(layer.dim_size(dim.dim));

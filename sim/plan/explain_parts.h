@@ -7,6 +7,7 @@
 #include "ir/explanation.h"
 #include "plan/collective_run.h"
 #include "plan/explain.h"
+#include "plan/price.h"
 
 namespace shardsim {
 
@@ -23,6 +24,10 @@ PricedCollective price(const Pricing& on, const ShardedCollective& collective,
                        const AlgorithmChoice& choice);
 // With the algorithm that has the smallest closed form.
 PricedCollective price(const Pricing& on, const ShardedCollective& collective);
+
+// Prices for choosing between plans. Without a bandwidth all links count alike; without a chip
+// compute is left out.
+PriceBook price_book(const ExplainSetting& setting);
 
 // "mesh", "network" and "sizes" of a setting, and its notes.
 void describe_setting(const ExplainSetting& setting, Explanation& explanation);

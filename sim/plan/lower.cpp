@@ -99,6 +99,16 @@ class StepLowering {
   std::vector<std::size_t> first_choice_;  // [steps] into Prepared::choices
 };
 
+std::vector<CollectiveCall> calls_of(const Prepared& run) {
+  std::vector<CollectiveCall> calls;
+  for (const ShardedStatement& step : run.sharded.steps) {
+    for (const auto* list : {&step.before, &step.after}) {
+      for (const ShardedCollective& c : *list) calls.push_back(call_of(c, run.mesh));
+    }
+  }
+  return calls;
+}
+
 double ops_of(const Prepared& run, const Fold& fold, Grain grain) {
   double ops = 0;
   std::size_t choice = 0;
@@ -168,7 +178,7 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
   plan.cluster = run.cluster;
   plan.mesh = run.mesh;
   plan.layer = run.sharded;
-  plan.fold = options.full ? Fold::full(run.cluster) : Fold::orbits(run.cluster);
+  plan.fold = options.full ? Fold::full(run.cluster) : common_fold(run.cluster, calls_of(run));
   refuse_too_many_ops(ops_of(run, plan.fold, options.grain), options.full, spec.topology.pos);
   StepLowering lowering(run, plan, options.grain);
   for (int mb = 0; mb < run.batch.microbatches; ++mb) {
@@ -246,6 +256,7 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
         "first and copied along the rest",
         axis.axis, fmt::join(parts, " and ")));
   }
+  for (const std::string& warning : run.sharded.warnings) said.push_back(warning);
   for (const std::string& padding : run.sharded.padding) said.push_back("padding: " + padding);
   for (const AlgorithmSpec& entry : spec.collectives) {
     said.push_back(

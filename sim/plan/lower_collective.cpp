@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/file.h"
+#include "plan/permute.h"
 #include "plan/routes.h"
 
 namespace shardsim {
@@ -245,8 +247,37 @@ class TemplateMaker {
 
 }  // namespace
 
+CollectiveCall call_of(const ShardedCollective& collective, const Mesh& mesh) {
+  CollectiveCall call;
+  call.ask.kind = collective.kind;
+  call.ask.bytes = collective.bytes;
+  for (const std::string& name : collective.axes) {
+    const MeshAxis* axis = mesh.find(name);
+    call.axes.insert(call.axes.end(), axis->axes.begin(), axis->axes.end());
+  }
+  if (collective.kind == Collective::collective_permute) {
+    call.ask.targets = permutation(mesh, collective.axes, collective.before, collective.after);
+  }
+  return call;
+}
+
+Fold common_fold(const Cluster& cluster, std::span<const CollectiveCall> calls) {
+  Fold fold = Fold::orbits(cluster);
+  for (const CollectiveCall& call : calls) {
+    if (call.ask.targets.empty()) continue;
+    const std::vector<int> axes = long_axes(cluster, call.axes);
+    const std::vector<int> steps =
+        invariant_steps(group_net(cluster, axes).sizes(), call.ask.targets);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      int& step = fold.step[static_cast<std::size_t>(axes[i])];
+      step = std::lcm(step, steps[i]);
+    }
+  }
+  return fold;
+}
+
 const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
-  const Key key{call.algorithm->name, call.ask.kind, call.axes, call.ask.shift};
+  const Key key{call.algorithm->name, call.ask.kind, call.axes, call.ask.shift, call.ask.targets};
   const auto at = templates_.find(key);
   if (at != templates_.end()) return at->second;
   const Cluster& cluster = builder_.cluster();

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "ir/cluster.h"
 #include "ir/op_graph.h"
+#include "ir/sharded_layer.h"
 #include "plan/algorithms.h"
 #include "plan/graph_builder.h"
 
@@ -41,6 +42,13 @@ struct CollectiveTemplate {
   std::uint32_t phases = 0;
 };
 
+// The call of one planned collective on the cluster, without its algorithm.
+CollectiveCall call_of(const ShardedCollective& collective, const Mesh& mesh);
+
+// The largest group of translations that maps all of the calls onto themselves: all of them, but
+// where a permutation is not the same everywhere.
+Fold common_fold(const Cluster& cluster, std::span<const CollectiveCall> calls);
+
 class CollectiveLowering {
  public:
   CollectiveLowering(GraphBuilder& builder, Grain grain) : builder_(builder), grain_(grain) {}
@@ -53,7 +61,7 @@ class CollectiveLowering {
   Bracket lower(const CollectiveCall& call, std::uint32_t origin, std::vector<OpId>& latest);
 
  private:
-  using Key = std::tuple<std::string_view, Collective, std::vector<int>, int>;
+  using Key = std::tuple<std::string_view, Collective, std::vector<int>, int, std::vector<int>>;
   const CollectiveTemplate& find(const CollectiveCall& call);
 
   GraphBuilder& builder_;

@@ -35,17 +35,6 @@ LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems) {
   return link;
 }
 
-CollectiveCall call_of(const ShardedCollective& collective, const Mesh& mesh) {
-  CollectiveCall call;
-  call.ask.kind = collective.kind;
-  call.ask.bytes = collective.bytes;
-  for (const std::string& name : collective.axes) {
-    const MeshAxis* axis = mesh.find(name);
-    call.axes.insert(call.axes.end(), axis->axes.begin(), axis->axes.end());
-  }
-  return call;
-}
-
 namespace {
 
 // Algorithms by kind that the user asked for; unknown kinds and names are problems.
@@ -152,7 +141,10 @@ Prepared prepare(const RunSpec& spec) {
   run.layouts = make_layouts(spec.sharding, spec.tensors, run.layer, run.mesh, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   apply_stated(stated, run.layer, run.mesh, run.layouts, problems);
-  const ShardInput input{run.layer, run.layouts, run.mesh, precision, run.recompute};
+  PriceBook prices(run.cluster, run.mesh, run.rates);
+  const bool refuse_ties = spec.on_ambiguity.value == "error";
+  const ShardInput input{run.layer, run.layouts,   run.mesh,   precision,
+                         prices,    run.recompute, refuse_ties};
   run.sharded = shard(input, problems);
   require_stated_sums(run.layer, run.layouts, run.sharded, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));

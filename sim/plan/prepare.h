@@ -42,7 +42,4 @@ Prepared prepare(const RunSpec& spec);
 // latter. Appends a problem when neither states a bandwidth.
 LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems);
 
-// The call of one planned collective on the cluster, without its algorithm.
-CollectiveCall call_of(const ShardedCollective& collective, const Mesh& mesh);
-
 }  // namespace shardsim

@@ -1,164 +1,152 @@
 #include "plan/reshard.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "base/must.h"
+#include "plan/reshard_moves.h"
+#include "plan/reshard_search.h"
 
 namespace shardsim {
 namespace {
 
 using Axes = std::vector<std::string>;
 
-bool has(const Axes& axes, const std::string& axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
+// When a search settles too many layouts, the bound on what is left counts this often: a plan at
+// most as many times the least price.
+constexpr double kHaste = 4;
+// Meshes up to this size are searched in full.
+constexpr std::size_t kAllAxes = 2;
 std::size_t common_prefix(const Axes& a, const Axes& b) {
   std::size_t n = 0;
   while (n < a.size() && n < b.size() && a[n] == b[n]) ++n;
   return n;
 }
 
-bool is_prefix(const Axes& a, const Axes& b) {
-  return common_prefix(a, b) == a.size();
+void append(ReshardPlan& plan, const ReshardTask& task, ShardedCollective c) {
+  if (task.mesh().size_of(c.axes) == 1) return;
+  plan.price += task.pricing.collective(c);
+  plan.bytes += c.bytes;
+  plan.steps.push_back(std::move(c));
 }
 
-// One reshard under way: `now` moves from the given layout to `to`.
-struct Move {
-  const Layer& layer;
-  const Mesh& mesh;
-  const ArrayInfo& array;
-  Sharding now;
-  const Sharding& to;
-  std::vector<ShardedCollective> done;
-};
-
-// V (JAX Scaling Book ch. 3): of the array whole within the group, with the padding of its blocks.
-Bytes group_bytes(const Move& m, const Sharding& cut, const Axes& axes) {
-  return local_bytes(m.layer, m.mesh, cut, m.array.element_bytes) * m.mesh.size_of(axes);
+// Replicating and cutting again is what compilers call involuntary full rematerialization
+// (openxla/xla issue 15207).
+void warn(ReshardPlan& plan, const ReshardTask& task, const ShardedCollective& gather,
+          const DimLayout& cut) {
+  plan.warnings.push_back(
+      fmt::format("{}: {} is gathered whole over {} ({}) and cut again over {}: {} -> {}",
+                  task.array.name, gather.dim, fmt::join(gather.axes, ", "), to_text(gather.bytes),
+                  fmt::join(cut.axes, ", "), to_text(task.from), to_text(task.to)));
 }
 
-// V of an all-to-all: a block cut on both dims for every pair of devices, with its padding.
-Bytes all_to_all_bytes(const Move& m, const ShardedCollective& c) {
-  Sharding pair = c.before;
-  for (DimLayout& dim : pair.dims) {
-    if (dim.dim == c.to_dim) dim.axes.insert(dim.axes.end(), c.axes.begin(), c.axes.end());
+void find_rematerializations(ReshardPlan& plan, const ReshardTask& task) {
+  for (const ShardedCollective& c : plan.steps) {
+    const DimLayout* after = c.after.find(c.dim);
+    if (c.kind != Collective::all_gather || !after->axes.empty()) continue;
+    const DimLayout* wanted = task.to.find(c.dim);
+    if (!wanted->axes.empty()) warn(plan, task, c, *wanted);
   }
-  return group_bytes(m, pair, c.axes) * m.mesh.size_of(c.axes);
 }
 
-void step(Move& m, Collective kind, Axes axes, std::string dim, std::string to_dim,
-          Sharding after) {
+// On larger meshes: axes that both layouts have major-most in a dim stay, and of the dims that do
+// not change only the largest may be cut meanwhile.
+void narrow(ReshardScope& scope, const ReshardTask& task, PackedLayout from) {
+  const PlacedAxes a = placed(from, scope.dims, scope.mesh.axes.size());
+  const PlacedAxes b = placed(scope.target, scope.dims, scope.mesh.axes.size());
+  scope.dims_used = 0;
+  scope.towards = true;
+  std::optional<std::size_t> spare;
+  for (std::size_t d = 0; d < scope.dims; ++d) {
+    const AxisList &x = a.dims[d], &y = b.dims[d];
+    for (std::size_t i = 0; i < x.size() && i < y.size() && x.at[i] == y.at[i]; ++i) {
+      scope.usable &= ~(std::uint64_t{1} << x.at[i]);
+    }
+    const auto size = [&](std::size_t dim) { return task.layer.dim_size(task.from.dims[dim].dim); };
+    if (x != y) {
+      scope.dims_used |= std::uint64_t{1} << d;
+    } else if (!spare || size(d) > size(*spare)) {
+      spare = d;
+    }
+  }
+  if (spare) scope.dims_used |= std::uint64_t{1} << *spare;
+}
+
+std::optional<ReshardPlan> search(const ReshardTask& task, ReshardFreedom freedom) {
+  const Mesh& mesh = task.mesh();
+  const std::optional<PackedLayout> from = pack(mesh, task.from);
+  const std::optional<PackedLayout> to = pack(mesh, task.to);
+  if (!from || !to) return std::nullopt;
+  ReshardScope scope{mesh,
+                     task.from.dims.size(),
+                     *to,
+                     0,
+                     freedom == ReshardFreedom::straight,
+                     freedom != ReshardFreedom::single_axes};
+  for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
+    const bool idle = freedom != ReshardFreedom::used_axes && mesh.axes[a].size > 1;
+    if (idle || ((*from | *to) >> (8 * a) & 0xff) != 0) {
+      scope.usable |= std::uint64_t{1} << a;
+    }
+  }
+  if (mesh.axes.size() > kAllAxes) narrow(scope, task, *from);
+  ReshardPlan plan;
+  auto path = find_path(task, scope, *from, 1);
+  if (!path) {
+    path = find_path(task, scope, *from, kHaste);
+    plan.warnings.push_back(
+        fmt::format("{}: {} -> {} was searched in haste: within {:g} times the "
+                    "least price",
+                    task.array.name, to_text(task.from), to_text(task.to), kHaste));
+  }
+  if (!path) return std::nullopt;
+  for (const auto& [before, step] : *path) {
+    if (!reshard_primitives()[static_cast<std::size_t>(step.row)].kind) continue;
+    append(plan, task, collective_of(task, step, before));
+  }
+  return plan;
+}
+
+// Without a search: reduce what must be, gather every dim to what both layouts begin with, cut.
+ReshardPlan gather_and_cut(const ReshardTask& task) {
+  ReshardPlan plan;
+  plan.warnings.push_back(
+      fmt::format("{}: {} -> {} was not searched, too many axes; gathered and cut again",
+                  task.array.name, to_text(task.from), to_text(task.to)));
   ShardedCollective c;
-  c.kind = kind;
-  c.tensor = m.array.name;
-  c.axes = std::move(axes);
-  c.dim = std::move(dim);
-  c.to_dim = std::move(to_dim);
-  c.before = m.now;
-  c.after = std::move(after);
-  switch (kind) {
-    case Collective::reduce_scatter:
-      c.bytes = group_bytes(m, c.after, c.axes);
-      break;
-    case Collective::all_gather:
-      c.bytes = group_bytes(m, c.before, c.axes);
-      break;
-    case Collective::all_to_all:
-      c.bytes = all_to_all_bytes(m, c);
-      break;
-    case Collective::all_reduce:
-    case Collective::collective_permute:
-      c.bytes = local_bytes(m.layer, m.mesh, c.before, m.array.element_bytes);
-      break;
+  c.tensor = task.array.name;
+  c.before = task.from;
+  const auto step = [&](Collective kind, Axes axes) {
+    c.kind = kind;
+    c.axes = std::move(axes);
+    c.bytes =
+        reshard_bytes(kind, task.local(c.before), task.local(c.after), task.mesh().size_of(c.axes));
+    append(plan, task, c);
+    c.before = c.after;
+  };
+  c.after = task.from;
+  c.after.unreduced = task.to.unreduced;
+  Axes open;
+  for (const std::string& axis : task.from.unreduced) {
+    const Axes& kept = task.to.unreduced;
+    if (std::find(kept.begin(), kept.end(), axis) == kept.end()) open.push_back(axis);
   }
-  m.now = c.after;
-  if (m.mesh.size_of(c.axes) > 1) m.done.push_back(std::move(c));
-}
-
-void drop_unreduced(Sharding& sharding, const Axes& axes) {
-  std::erase_if(sharding.unreduced, [&](const std::string& axis) { return has(axes, axis); });
-}
-
-bool uses(const Sharding& sharding, const std::string& axis) {
-  return sharding.dim_of_axis(axis) != nullptr || has(sharding.unreduced, axis);
-}
-
-// Cuts over axes that the array does not use yet are free, and make what follows smaller.
-void slices(Move& m) {
-  for (std::size_t d = 0; d < m.now.dims.size(); ++d) {
-    Axes& now = m.now.dims[d].axes;
-    const Axes& to = m.to.dims[d].axes;
-    if (!is_prefix(now, to)) continue;
-    while (now.size() < to.size() && !uses(m.now, to[now.size()])) now.push_back(to[now.size()]);
+  if (!open.empty()) step(Collective::all_reduce, open);
+  for (std::size_t d = 0; d < task.from.dims.size(); ++d) {
+    Axes& axes = c.after.dims[d].axes;
+    const auto keep =
+        axes.begin() + static_cast<std::ptrdiff_t>(common_prefix(axes, task.to.dims[d].axes));
+    const Axes gathered(keep, axes.end());
+    if (gathered.empty()) continue;
+    axes.erase(keep, axes.end());
+    c.dim = task.from.dims[d].dim;
+    step(Collective::all_gather, gathered);
   }
-}
-
-// Partial sums that the target holds cut: the axes that come next in the target's order of that
-// dim.
-void reduce_scatters(Move& m) {
-  for (std::size_t d = 0; d < m.now.dims.size(); ++d) {
-    const Axes& from = m.now.dims[d].axes;
-    const Axes& to = m.to.dims[d].axes;
-    if (!is_prefix(from, to)) continue;
-    Axes axes;
-    for (std::size_t i = from.size(); i < to.size() && has(m.now.unreduced, to[i]); ++i) {
-      axes.push_back(to[i]);
-    }
-    if (axes.empty()) continue;
-    Sharding after = m.now;
-    drop_unreduced(after, axes);
-    after.dims[d].axes.insert(after.dims[d].axes.end(), axes.begin(), axes.end());
-    step(m, Collective::reduce_scatter, axes, m.now.dims[d].dim, "", std::move(after));
-  }
-}
-
-void all_reduce_rest(Move& m) {
-  Axes axes;
-  for (const std::string& axis : m.now.unreduced) {
-    if (!has(m.to.unreduced, axis)) axes.push_back(axis);
-  }
-  if (axes.empty()) return;
-  Sharding after = m.now;
-  drop_unreduced(after, axes);
-  step(m, Collective::all_reduce, axes, "", "", std::move(after));
-}
-
-// The dim that takes this axis next, or -1.
-int next_taker(const Move& m, const std::string& axis) {
-  for (std::size_t d = 0; d < m.to.dims.size(); ++d) {
-    const Axes& now = m.now.dims[d].axes;
-    const Axes& to = m.to.dims[d].axes;
-    if (is_prefix(now, to) && now.size() < to.size() && to[now.size()] == axis) {
-      return static_cast<int>(d);
-    }
-  }
-  return -1;
-}
-
-// Takes the minor-most axis of dim d away: to the dim that wants it, or by gathering all that must
-// go.
-void remove_axes(Move& m, std::size_t d) {
-  const std::size_t keep = common_prefix(m.now.dims[d].axes, m.to.dims[d].axes);
-  while (m.now.dims[d].axes.size() > keep) {
-    Sharding after = m.now;
-    Axes& axes = after.dims[d].axes;
-    const int taker = next_taker(m, axes.back());
-    if (taker >= 0 && static_cast<std::size_t>(taker) != d) {
-      const std::string axis = axes.back();
-      axes.pop_back();
-      DimLayout& target = after.dims[static_cast<std::size_t>(taker)];
-      target.axes.push_back(axis);
-      step(m, Collective::all_to_all, {axis}, m.now.dims[d].dim, target.dim, std::move(after));
-      continue;
-    }
-    const auto first = axes.begin() + static_cast<std::ptrdiff_t>(keep);
-    const Axes gathered(first, axes.end());
-    axes.erase(first, axes.end());
-    step(m, Collective::all_gather, gathered, m.now.dims[d].dim, "", std::move(after));
-  }
+  return plan;
 }
 
 }  // namespace
@@ -176,23 +164,25 @@ Bytes local_bytes(const Layer& layer, const Mesh& mesh, const Sharding& sharding
   return Bytes{local_elements(layer, mesh, sharding) * element_bytes};
 }
 
-std::vector<ShardedCollective> reshard(const Layer& layer, const Mesh& mesh, const ArrayInfo& array,
-                                       const Sharding& from, const Sharding& to) {
+ReshardPlan reshard(const Layer& layer, PriceBook& pricing, const ArrayInfo& array,
+                    const Sharding& from, const Sharding& to, ReshardFreedom freedom) {
   must(from.dims.size() == to.dims.size(), "a reshard keeps the dims");
-  Move m{layer, mesh, array, from, to, {}};
-  slices(m);
-  reduce_scatters(m);
-  slices(m);
-  all_reduce_rest(m);
-  slices(m);
-  for (std::size_t d = 0; d < from.dims.size(); ++d) remove_axes(m, d);
-  return std::move(m.done);
+  if (only_slices(from, to)) return {};
+  const ReshardTask task{layer, pricing, array, from, to};
+  std::optional<ReshardPlan> plan = search(task, freedom);
+  if (!plan && freedom != ReshardFreedom::straight) plan = search(task, ReshardFreedom::straight);
+  if (!plan) plan = gather_and_cut(task);
+  find_rematerializations(*plan, task);
+  return std::move(*plan);
 }
 
 bool only_slices(const Sharding& from, const Sharding& to) {
-  if (from.unreduced != to.unreduced || from.dims.size() != to.dims.size()) return false;
+  const bool same_sums = std::is_permutation(from.unreduced.begin(), from.unreduced.end(),
+                                             to.unreduced.begin(), to.unreduced.end());
+  if (!same_sums || from.dims.size() != to.dims.size()) return false;
   for (std::size_t d = 0; d < from.dims.size(); ++d) {
-    if (!is_prefix(from.dims[d].axes, to.dims[d].axes)) return false;
+    const Axes& axes = from.dims[d].axes;
+    if (common_prefix(axes, to.dims[d].axes) != axes.size()) return false;
   }
   return true;
 }

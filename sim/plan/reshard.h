@@ -1,14 +1,16 @@
-// reshard: the collectives that bring one array from one layout to another.
+// reshard: the cheapest collectives that bring one array from one layout to another.
 //
 //   [B_X, T, D]{U_Y} -> [B_X, T_Y, D]   reduce-scatter over Y into T
-//   [B, T, D]{U_X}   -> [B, T, D]       all-reduce over X
 //   [D_X, F]         -> [D, F]          all-gather over X on D
 //   [I_X, J]         -> [I, J_X]        all-to-all over X from I to J
+//   [I_{XY}, J]      -> [I_Y, J]        permute to [I_{YX}, J], then all-gather over X
 //   [I, J]           -> [I_X, J]        nothing: every device keeps its block
 //
-// Several axes of one dim move as one collective. Axis order is major first: only the minor-most
-// axes of a dim can be gathered, so [I_XY] -> [I_Y] gathers both and cuts again; a permutation
-// would be cheaper and is not planned.
+// A search over sequences of primitives (plan/reshard_moves.h) by their price in seconds on the
+// run's cluster (plan/price.h), ties by bytes, then fewer steps, then the order of the table of
+// primitives. Never into {U}. Axis order is major first. Source: JAX Scaling Book ch. 3; Zhang et
+// al., "Memory-efficient array redistribution through portable collective communication"
+// (arXiv:2112.01075), which searches the same primitives.
 #pragma once
 
 #include <string>
@@ -19,6 +21,7 @@
 #include "ir/layer.h"
 #include "ir/notation.h"
 #include "ir/sharded_layer.h"
+#include "plan/price.h"
 
 namespace shardsim {
 
@@ -32,11 +35,25 @@ double local_elements(const Layer& layer, const Mesh& mesh, const Sharding& shar
 Bytes local_bytes(const Layer& layer, const Mesh& mesh, const Sharding& sharding,
                   double element_bytes);
 
-// In order; case_text, reason and alternatives are left to the caller. Axes of size 1 need none.
-// Partial sums are reduced first, into the dim where `to` has the axis if its order allows.
-// REQUIRES: the same dims in both; `to` is unreduced at most where `from` is.
-std::vector<ShardedCollective> reshard(const Layer& layer, const Mesh& mesh, const ArrayInfo& array,
-                                       const Sharding& from, const Sharding& to);
+enum class ReshardFreedom : std::uint8_t {
+  any,          // also cuts over idle axes, and dims that the target does not cut
+  used_axes,    // the same, over axes that either layout uses
+  single_axes,  // as any, one mesh axis at a time
+  straight      // an axis only goes where the target has it: what the authors of presets do
+};
+
+struct ReshardPlan {
+  std::vector<ShardedCollective> steps;  // case_text, reason, alternatives: left to the caller
+  Seconds price;                         // sum over the steps
+  Bytes bytes;                           // V of each step
+  std::vector<std::string> warnings;     // a dim gathered whole and cut again; a bounded search
+};
+
+// REQUIRES: the same dims in both; `to` is unreduced at most where `from` is. Groups of one device
+// move nothing and leave no step.
+ReshardPlan reshard(const Layer& layer, PriceBook& pricing, const ArrayInfo& array,
+                    const Sharding& from, const Sharding& to,
+                    ReshardFreedom freedom = ReshardFreedom::any);
 
 // True when `to` comes out of `from` by cutting alone.
 bool only_slices(const Sharding& from, const Sharding& to);

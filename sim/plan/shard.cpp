@@ -25,9 +25,14 @@ void explain(ShardedCollective& c, const Needs& needs, int operand) {
     if (g.operand != operand || !has(c.axes, g.axis)) continue;
     if (reasons.empty()) c.case_text = fmt::format("case {}", g.number);
     reasons.push_back(g.reason);
-    c.alternatives.insert(c.alternatives.end(), g.alternatives.begin(), g.alternatives.end());
   }
   if (!reasons.empty()) c.reason = fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+std::vector<ShardedCollective> moves(Sharder& s, int t, const Sharding& from, const Sharding& to) {
+  ReshardPlan plan = reshard(s.in.layer, s.in.prices, info(s, t), from, to, freedom_of(s.in, t));
+  s.out.warnings.insert(s.out.warnings.end(), plan.warnings.begin(), plan.warnings.end());
+  return std::move(plan.steps);
 }
 
 // Collectives that make `need` out of the copies at hand; the last result is kept for later
@@ -39,7 +44,7 @@ void bring(Sharder& s, ShardedStatement& step, const Needs& needs, int operand, 
                        std::any_of(copies.begin(), copies.end(),
                                    [&](const Sharding& copy) { return only_slices(copy, need); });
   if (at_hand) return;
-  for (ShardedCollective& c : reshard(s.in.layer, s.in.mesh, info(s, t), held(s, t), need)) {
+  for (ShardedCollective& c : moves(s, t, held(s, t), need)) {
     explain(c, needs, operand);
     step.before.push_back(std::move(c));
   }
@@ -90,7 +95,7 @@ std::vector<std::string> output_alternatives(const ShardedCollective& c) {
 
 void settle_output(Sharder& s, const LayerStatement& st, ShardedStatement& step) {
   const Sharding target = final_layout(s, st, step.out);
-  for (ShardedCollective& c : reshard(s.in.layer, s.in.mesh, info(s, st.out), step.out, target)) {
+  for (ShardedCollective& c : moves(s, st.out, step.out, target)) {
     const bool reduces = c.kind == Collective::all_reduce || c.kind == Collective::reduce_scatter;
     c.case_text = reduces ? "case 3" : "layout";
     c.reason = output_reason(c);
@@ -98,6 +103,15 @@ void settle_output(Sharder& s, const LayerStatement& st, ShardedStatement& step)
     step.after.push_back(std::move(c));
   }
   s.out.held[static_cast<std::size_t>(st.out)] = target;
+}
+
+// The plans that were not taken, at the first collective of the one that was.
+void list_plans(ShardedStatement& step) {
+  std::vector<ShardedCollective>& moved = step.before.empty() ? step.after : step.before;
+  if (moved.empty()) return;
+  for (std::size_t i = 1; i < step.plans.size(); ++i) {
+    moved.front().alternatives.push_back(to_text(step.plans[i]));
+  }
 }
 
 void add_step(Sharder& s, const LayerStatement& st) {
@@ -117,9 +131,11 @@ void add_step(Sharder& s, const LayerStatement& st) {
   step.operands = std::move(needs.operands);
   step.out = std::move(needs.out);
   step.cases = std::move(needs.cases);
+  step.plans = std::move(needs.plans);
   work.element_bytes.push_back(info(s, st.out).element_bytes);
   add_work(s.in.layer, s.in.mesh, work, step);
   settle_output(s, st, step);
+  list_plans(step);
   s.out.steps.push_back(std::move(step));
 }
 
@@ -192,6 +208,12 @@ std::vector<std::string> padding_of(const ShardInput& input, const ShardedLayer&
     for (const ShardedCollective& c : step.after) note(c.after);
   }
   return result;
+}
+
+ReshardFreedom freedom_of(const ShardInput& input, int tensor) {
+  const bool free = input.layouts.timings.empty() ||
+                    input.layouts.tensors[static_cast<std::size_t>(tensor)].stated;
+  return free ? ReshardFreedom::used_axes : ReshardFreedom::straight;
 }
 
 ShardedLayer shard(const ShardInput& input, std::vector<Problem>& problems) {

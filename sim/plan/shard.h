@@ -23,7 +23,9 @@
 #include "ir/layer.h"
 #include "ir/sharded_layer.h"
 #include "plan/presets.h"
+#include "plan/price.h"
 #include "plan/recompute.h"
+#include "plan/reshard.h"
 
 namespace shardsim {
 
@@ -32,11 +34,17 @@ struct ShardInput {
   const Layouts& layouts;
   const Mesh& mesh;
   const Precision& precision;
+  PriceBook& prices;                        // of the same mesh on the run's cluster
   const RecomputeRow* recompute = nullptr;  // nullptr: nothing is
+  bool refuse_ties = false;                 // on_ambiguity: error
 };
 
 // Forward steps only; model_flops is that of the forward pass. backward() (backward.h) appends.
 ShardedLayer shard(const ShardInput& input, std::vector<Problem>& problems);
+
+// What a reshard of this tensor may do: presets move arrays as their authors do; tables and layers
+// without presets are free, but for idle axes, which statements leave alone.
+ReshardFreedom freedom_of(const ShardInput& input, int tensor);
 
 // Every padded dim of the steps' layouts, once, in words.
 std::vector<std::string> padding_of(const ShardInput& input, const ShardedLayer& sharded);

@@ -37,7 +37,11 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 }
 
 EinsumOperand einsum_operand(const Sharder& s, int t) {
-  EinsumOperand operand{info(s, t), held(s, t), {}, ""};
+  EinsumOperand operand;
+  operand.array = info(s, t);
+  operand.layout = held(s, t);
+  operand.copies = s.copies[static_cast<std::size_t>(t)];
+  operand.freedom = freedom_of(s.in, t);
   const bool parameter = tensor(s, t).role == TensorRole::parameter;
   operand.gather_axes = s.in.layouts.gather_axes(tensor(s, t).role);
   operand.pin_text = parameter ? "the preset gathers weights before use"
@@ -45,18 +49,34 @@ EinsumOperand einsum_operand(const Sharder& s, int t) {
   return operand;
 }
 
+// Plans that cost the same: said, or refused when the user wants to decide.
+void say_tie(Sharder& s, const LayerStatement& st, const EinsumPlan& plan) {
+  const PricedPlan& taken = plan.plans.front();
+  const std::string two = fmt::format("\"{}\" and \"{}\" both cost {}", taken.text, plan.ties[0],
+                                      to_text(taken.communication + taken.extra_compute));
+  if (s.in.refuse_ties) {
+    report(s, st, fmt::format("expected one cheapest plan for {}, found a tie: {}", st.text, two),
+           "give an operand or the output another layout, or write on_ambiguity: choose");
+    return;
+  }
+  s.out.warnings.push_back(fmt::format("{}: {}; the first is taken", st.text, two));
+}
+
 Needs einsum_needs(Sharder& s, const LayerStatement& st) {
-  Einsum einsum{{einsum_operand(s, st.in[0]), einsum_operand(s, st.in[1])},
-                info(s, st.out),
-                tensor(s, st.out).dims,
-                nullptr};
+  Einsum einsum;
+  einsum.in = {einsum_operand(s, st.in[0]), einsum_operand(s, st.in[1])};
+  einsum.out = info(s, st.out);
+  einsum.out_dims = tensor(s, st.out).dims;
+  einsum.freedom = freedom_of(s.in, st.out);
   if (const TensorLayout* w = wish(s, st.out)) einsum.wish = &w->held;
-  EinsumPlan plan = plan_einsum(s.in.layer, s.in.mesh, einsum);
+  EinsumPlan plan = plan_einsum(s.in.layer, s.in.prices, einsum);
   for (std::string& error : plan.errors) report(s, st, std::move(error));
+  if (!plan.ties.empty()) say_tie(s, st, plan);
   return {{plan.operands[0], plan.operands[1]},
           plan.out,
           std::move(plan.cases),
           std::move(plan.gatherings),
+          std::move(plan.plans),
           "its blocks must fit the other operand"};
 }
 
@@ -97,10 +117,7 @@ Needs elementwise_needs(Sharder& s, const LayerStatement& st) {
     const std::string what = fmt::format("the product with {}(...)", st.function);
     layout = agreed(s, st, layout, reduced(s, st, st.in[1], what));
   }
-  return {std::vector<Sharding>(st.in.size(), layout),
-          layout,
-          {},
-          {},
+  return {std::vector<Sharding>(st.in.size(), layout),   layout, {}, {}, {},
           "the operands are combined element by element"};
 }
 
@@ -120,7 +137,7 @@ Needs add_needs(Sharder& s, const LayerStatement& st) {
   }
   Sharding layout = a == b ? a : agreed(s, st, a, b);
   if (a.unreduced == b.unreduced) layout.unreduced = a.unreduced;
-  return {{layout, layout}, layout, {}, {}, "the operands are added element by element"};
+  return {{layout, layout}, layout, {}, {}, {}, "the operands are added element by element"};
 }
 
 Needs norm_needs(Sharder& s, const LayerStatement& st) {
@@ -128,8 +145,8 @@ Needs norm_needs(Sharder& s, const LayerStatement& st) {
   for (DimLayout& dim : layout.dims) {
     if (dim.dim == st.norm_dim) dim.axes.clear();
   }
-  Needs needs{
-      {layout}, layout, {}, {}, fmt::format("norm needs {} whole on every device", st.norm_dim)};
+  Needs needs{{layout}, layout, {},
+              {},       {},     fmt::format("norm needs {} whole on every device", st.norm_dim)};
   if (st.in.size() < 2) return needs;
   Sharding scale = held(s, st.in[1]);
   for (DimLayout& dim : scale.dims) dim.axes = layout.find(dim.dim)->axes;
@@ -202,6 +219,7 @@ Needs attention_needs(Sharder& s, const LayerStatement& st) {
   Sharding out = in[0];
   return {std::move(in),
           std::move(out),
+          {},
           {},
           {},
           "attention needs every position of its heads (ring attention is not modelled)"};

@@ -26,7 +26,8 @@ struct Needs {
   Sharding out;
   std::vector<AxisCase> cases;
   std::vector<Gathering> gatherings;
-  std::string reason;  // of collectives that no gathering explains
+  std::vector<PricedPlan> plans;  // of an einsum
+  std::string reason;             // of collectives that no gathering explains
 };
 
 const LayerTensor& tensor(const Sharder& s, int t);

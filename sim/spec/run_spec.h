@@ -128,6 +128,7 @@ struct RunSpec {
   std::vector<PresetSpec> sharding;
   SourcePos sharding_pos;
   std::vector<Chosen<std::string>> tensors;
+  Chosen<std::string> on_ambiguity;  // choose (default) | error
   std::vector<AlgorithmSpec> collectives;
   Chosen<std::string> recompute;  // default: none
   std::string notes;

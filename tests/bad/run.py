@@ -58,7 +58,7 @@ def alias_bomb():
 
 
 MAP = ("expected a map with name, cluster, mesh, model, layer, dims, layers, batch, precision, "
-       "sharding, tensors, collectives, recompute or notes")
+       "sharding, tensors, on_ambiguity, collectives, recompute or notes")
 
 
 def made_cases():

@@ -70,8 +70,6 @@ REFUSED = [
     (["explain", "C = A[I_X,J] * B[J,K]", *SIZES], 2, ["the dims of C are never written"]),
     (["explain", "H = gelu(A[I,J]{U_X})", *SIZES], 2, ["partial sum over X", "without {U}"]),
     (["explain", "H = gulu(A[I,J])", *SIZES], 2, ["statement:1:5", '"gulu"', '"gelu"']),
-    (["explain", "C[I,K] = A[I,J_XY] * B[J_YX,K]", *SIZES], 2,
-     ["statement:1:1", "X then Y", "Y then X", "different contents"]),
     (["explain", "A[I_X,J] -> B[J,I]", *SIZES], 2, ["array:1:13", "expected A", "[J, I]"]),
     (["explain", "A[I,J] -> A[I,J]{U_X}", *SIZES], 2, ["array:1:11", "partial sums over X"]),
     (["explain", "A[I]"], 2, ["no --mesh", "no --dims", "--mesh X=4"]),

@@ -35,6 +35,7 @@ CASES = {
     "check": "check configs/runs/llama3-70b-v5p-64.yaml",
     "run-megatron": "run configs/runs/megatron-ring8.yaml --out {out}",
     "run-llama3-70b": "run configs/runs/llama3-70b-v5p-64.yaml --out {out}",
+    "run-order-mismatch": "run configs/runs/order-mismatch-torus4x4.yaml --out {out}",
     "list-presets": "list presets",
     "list-collectives": "list collectives",
     "list-fields": "list fields",

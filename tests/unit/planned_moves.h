@@ -3,6 +3,8 @@
 //
 //   all-gather of W over X on D     shard r of V is the block of rank r; it becomes part r of the
 //                                   receiver's block, in the order of the axes in the layout
+//   permute                         shard r of V is the block of rank r; the receiver's is that of
+//                                   the rank whose target it is
 //
 // So a plan that ranks the devices in another order than the layout puts blocks in wrong places.
 // Padding travels as NaN: it costs bytes, and no element may come to depend on it.
@@ -154,7 +156,7 @@ class PlannedMoves {
           random_ == nullptr ? play.in_order(memories) : play.shuffled(memories, *random_);
       if (!wrong.empty()) throw Unexecutable(wrong);
       for (std::size_t rank = 0; rank < members.size(); ++rank) {
-        unpacked(c, packing, memories[rank], rank, after[members[rank]]);
+        unpacked(c, packing, memories[rank], source_of(call.ask, rank), after[members[rank]]);
       }
     }
     return after;
@@ -173,7 +175,7 @@ class PlannedMoves {
       if (row.why_not(call.ask, net).empty()) rows.push_back(&row);
     }
     const AlgorithmRow* row = pick_(rows, c);
-    const auto key = std::make_tuple(row, c.kind, call.axes);
+    const auto key = std::make_tuple(row, c.kind, call.axes, call.ask.targets);
     Entry& entry = plans_[key];
     if (entry.play != nullptr && !spoil_) return *entry.play;
     entry.plan = row->plan(call.ask, net, net.sizes());
@@ -193,8 +195,21 @@ class PlannedMoves {
     return sizes;
   }
 
+  // The rank whose block a rank gets in a permutation; otherwise the rank itself.
+  static std::size_t source_of(const CollectiveAsk& ask, std::size_t rank) {
+    for (std::size_t from = 0; from < ask.targets.size(); ++from) {
+      if (ask.targets[from] == static_cast<int>(rank)) return from;
+    }
+    return rank;
+  }
+
   static Packing packing_of(const Mesh& mesh, const ShardedCollective& c) {
     Packing p;
+    if (c.kind == Collective::collective_permute) {
+      p.gathered = {mesh.size_of(c.axes)};
+      p.slots = product(p.gathered);
+      return p;
+    }
     for (std::size_t d = 0; d < c.before.dims.size(); ++d) {
       const std::vector<int> gathered = sizes_beyond(mesh, c.after, c.before, d);
       const std::vector<int> spread = sizes_beyond(mesh, c.before, c.after, d);
@@ -225,13 +240,16 @@ class PlannedMoves {
     const std::size_t first = rank * wire.size();
     std::vector<double> all(product(p.gathered) * wire.size(), kMissing);
     std::copy(wire.begin(), wire.end(), all.begin() + static_cast<std::ptrdiff_t>(first));
-    must(c.kind == Collective::all_gather || c.kind == Collective::all_to_all, "it gathers");
+    must(c.kind != Collective::all_reduce && c.kind != Collective::reduce_scatter, "it gathers");
     return all;
   }
 
   static void unpacked(const ShardedCollective& c, const Packing& p,
                        const std::vector<double>& wire, std::size_t rank, Block& block) {
     const std::size_t slot = wire.size() / p.slots;
+    if (c.kind == Collective::collective_permute) {
+      return unpack(wire.data() + rank * slot, block, block);
+    }
     const std::size_t mine = p.spread.empty() ? 0 : rank;
     const std::size_t row = product(p.spread);
     for (std::size_t r = 0; r < product(p.gathered); ++r) {
@@ -245,7 +263,8 @@ class PlannedMoves {
   Pick pick_;
   std::mt19937* random_;
   Spoil spoil_;
-  std::map<std::tuple<const AlgorithmRow*, Collective, std::vector<int>>, Entry> plans_;
+  std::map<std::tuple<const AlgorithmRow*, Collective, std::vector<int>, std::vector<int>>, Entry>
+      plans_;
 };
 
 }  // namespace shardsim::testing

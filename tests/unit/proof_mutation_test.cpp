@@ -148,7 +148,12 @@ TEST_CASE("proof of the proof: a collective that moves nothing, or lacks a send,
       const auto lacking = [&](const CollectivePlan& plan, std::size_t elements) {
         return drop_send(plan, random_send(plan, elements, random, false));
       };
-      CHECK(right.prove_with(layer, only_marked(lacking)) != "");
+      // An array that is gathered whole and cut again may do without one send, not without any.
+      bool missed = false;
+      for (int tries = 0; tries < 8 && !missed; ++tries) {
+        missed = right.prove_with(layer, only_marked(lacking)) != "";
+      }
+      CHECK(missed);
     });
   });
 }

@@ -84,6 +84,22 @@ inline Mesh mesh(const std::vector<std::pair<std::string, int>>& axes) {
   return result;
 }
 
+// A machine for the mesh: rings along every axis, one cable along an axis of 2.
+inline PriceBook torus_pricing(Mesh mesh, Wiring wiring = Wiring::ring, Seconds latency = {}) {
+  constexpr BytesPerSec w1{100e9};
+  Cluster cluster;
+  for (MeshAxis& axis : mesh.axes) {
+    const int index = static_cast<int>(cluster.axes.size());
+    axis.axes = {index};
+    const bool one_way = axis.size == 2 || wiring == Wiring::ring_oneway;
+    cluster.axes.push_back({axis.name, axis.size, axis.size == 2 ? Wiring::pair : wiring});
+    cluster.ports.push_back({axis.name + "+", index, w1, latency});
+    if (!one_way) cluster.ports.push_back({axis.name + "-", index, w1, latency});
+  }
+  return {std::move(cluster), std::move(mesh),
+          ChipRates{FlopsPerSec{1e15}, BytesPerSec{3e12}, Seconds{}}};
+}
+
 inline PresetSpec preset(const std::string& name, const std::vector<std::string>& axes) {
   PresetSpec spec;
   spec.preset = name;
@@ -193,7 +209,28 @@ struct Case {
   std::vector<std::string> tensors;
   Precision precision;
   std::string recompute = "none";
+  bool refuse_ties = false;
 };
+
+// "A[I_X, J]" over the mesh, and a layer with one array A of as many dims (I, J, K, L, M).
+inline ArrayExpr argument_array(const std::string& text, const Mesh& m) {
+  std::vector<Problem> problems;
+  const auto expr = parse_array(text, argument_pos("array", text), {m.names(), {}}, problems);
+  must(expr.has_value(), "the test writes legal arrays");
+  return *expr;
+}
+
+inline Layer square_layer(int dims, int size) {
+  Layer layer;
+  LayerTensor a{"A", {}, TensorRole::input};
+  for (int d = 0; d < dims; ++d) {
+    const std::string name(1, "IJKLM"[d]);
+    layer.dims.push_back({name, size});
+    a.dims.push_back(name);
+  }
+  layer.tensors.push_back(std::move(a));
+  return layer;
+}
 
 struct Sharded {
   Layer layer;
@@ -216,7 +253,9 @@ inline Sharded shard_case(const Case& c, bool with_backward = true) {
     s.layouts = make_layouts(c.presets, tensors, s.layer, c.mesh, s.problems);
   }
   if (!s.problems.empty()) return s;
-  const ShardInput input{s.layer, s.layouts, c.mesh, c.precision, find_recompute(c.recompute)};
+  PriceBook prices = torus_pricing(c.mesh);
+  const ShardInput input{
+      s.layer, s.layouts, c.mesh, c.precision, prices, find_recompute(c.recompute), c.refuse_ties};
   s.result = shard(input, s.problems);
   if (with_backward && s.problems.empty()) append_backward(input, s.result);
   return s;

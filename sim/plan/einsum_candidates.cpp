@@ -1,0 +1,253 @@
+#include "plan/einsum_candidates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/cost.h"
+
+namespace shardsim {
+namespace {
+
+constexpr double kSame = 1e-9;           // prices this close are a tie
+constexpr std::size_t kMostTried = 512;  // combinations; axes beyond keep their first options
+
+using Names = std::vector<std::string>;
+
+bool has(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Names contracted_dims(const EinsumPlanner& p) {
+  Names dims;
+  for (const DimLayout& dim : p.given[0].dims) {
+    if (p.given[1].find(dim.dim) != nullptr && !has(p.einsum.out_dims, dim.dim)) {
+      dims.push_back(dim.dim);
+    }
+  }
+  return dims;
+}
+
+// Whether the output must give up the axis, so that a free dim could as well be gathered before.
+bool wish_lacks(const EinsumPlanner& p, const std::string& axis) {
+  const Sharding* wish = p.einsum.wish;
+  return wish != nullptr && wish->dim_of_axis(axis) == nullptr && !has(wish->unreduced, axis);
+}
+
+bool may_be_whole(const EinsumPlanner& p, const AxisView& v, const std::string& axis) {
+  if (v.in(0) && v.in(1)) return !same_shared_dim(v);
+  const DimClass kind = v.kind[v.in(0) ? 0 : 1];
+  if (kind == DimClass::free) {
+    return p.einsum.freedom != ReshardFreedom::straight && wish_lacks(p, axis);
+  }
+  return kind != DimClass::summed;
+}
+
+// Presets pin an operand: it is whole over the axis before anything else, and cut again at most
+// like the other one.
+void apply_pins(const EinsumPlanner& p, AxisChoice& choice) {
+  const AxisView& v = choice.view;
+  choice.allowed.assign(choice.options.size(), true);
+  if (pinned(p, 0, choice.axis) == pinned(p, 1, choice.axis)) return;
+  const std::size_t i = pinned(p, 0, choice.axis) ? 0 : 1;
+  if (!v.in(static_cast<int>(i))) return;
+  const bool alone = !v.in(static_cast<int>(1 - i));
+  if (alone && v.kind[i] != DimClass::contracted && v.kind[i] != DimClass::batch) return;
+  choice.forbids = p.in(i).pin_text;
+  for (std::size_t o = 0; o < choice.options.size(); ++o) {
+    const std::string& option = choice.options[o];
+    const bool like_other = option == v.dim[1 - i] && !option.empty();
+    choice.allowed[o] =
+        same_shared_dim(v) ? like_other : option.empty() || (like_other && option != v.dim[i]);
+  }
+}
+
+// The axes that cut a dim under these picks: first in the order that `first` has them, then
+// `second`, then that of the mesh.
+Names ordered(const EinsumPlanner& p, const std::vector<std::size_t>& picks, const std::string& dim,
+              const Sharding& first, const Sharding& second) {
+  Names result;
+  for (const Sharding* layout : {&first, &second}) {
+    const DimLayout* has_dim = layout->find(dim);
+    if (has_dim == nullptr) continue;
+    for (const std::string& axis : has_dim->axes) {
+      for (std::size_t a = 0; a < p.axes.size(); ++a) {
+        const bool here = p.axes[a].axis == axis && p.axes[a].options[picks[a]] == dim;
+        if (here && !has(result, axis)) result.push_back(axis);
+      }
+    }
+  }
+  for (std::size_t a = 0; a < p.axes.size(); ++a) {
+    const std::string& axis = p.axes[a].axis;
+    if (p.axes[a].options[picks[a]] == dim && !has(result, axis)) result.push_back(axis);
+  }
+  return result;
+}
+
+Sharding placed_as(const EinsumPlanner& p, const std::vector<std::size_t>& picks,
+                   std::size_t operand, std::size_t lead) {
+  Sharding result = p.given[operand];
+  for (DimLayout& dim : result.dims) {
+    const bool shared = p.given[1 - operand].find(dim.dim) != nullptr;
+    const std::size_t first = shared ? lead : operand;
+    dim.axes = ordered(p, picks, dim.dim, p.given[first], p.given[1 - first]);
+  }
+  return result;
+}
+
+const ReshardPlan& moved(EinsumPlanner& p, std::size_t which, const ArrayInfo& array,
+                         const Sharding& from, const Sharding& to, ReshardFreedom freedom) {
+  const auto [at, fresh] = p.known.try_emplace({which, to_text(from) + to_text(to)});
+  if (fresh) at->second = reshard(p.layer, p.pricing, array, from, to, freedom);
+  return at->second;
+}
+
+ReshardPlan bring(EinsumPlanner& p, std::size_t operand, const Sharding& need) {
+  const EinsumOperand& in = p.in(operand);
+  const bool at_hand = std::any_of(in.copies.begin(), in.copies.end(),
+                                   [&](const Sharding& copy) { return only_slices(copy, need); });
+  if (at_hand) return {};
+  return moved(p, operand, in.array, p.given[operand], need, in.freedom);
+}
+
+// The layout that the output is brought to: the wish, or what it is with its partial sums reduced.
+Sharding wished(const EinsumPlanner& p, EinsumCandidate& c) {
+  Sharding target = c.out;
+  target.unreduced.clear();
+  if (p.einsum.wish == nullptr) {
+    // {U} is never a free output.
+    for (const std::string& axis : c.out.unreduced) {
+      if (has(p.given[0].unreduced, axis) || has(p.given[1].unreduced, axis)) continue;
+      c.refused = fmt::format("no layout says what becomes of partial sums over {}", axis);
+    }
+    return target;
+  }
+  target = *p.einsum.wish;
+  for (const std::string& axis : p.einsum.wish->unreduced) {
+    if (has(c.out.unreduced, axis)) continue;
+    std::erase(target.unreduced, axis);
+    c.refused = fmt::format("{} would not be a partial sum over {}", p.einsum.out.name, axis);
+  }
+  return target;
+}
+
+EinsumCandidate evaluate(EinsumPlanner& p, const std::vector<std::size_t>& picks,
+                         std::size_t lead) {
+  EinsumCandidate c;
+  c.picks = picks;
+  ShardedStatement step;
+  StepWork work;
+  for (const std::size_t i : {0u, 1u}) {
+    c.operands[i] = placed_as(p, picks, i, lead);
+    c.in[i] = bring(p, i, c.operands[i]);
+    c.communication += c.in[i].price;
+    c.bytes += c.in[i].bytes;
+    step.operands.push_back(c.operands[i]);
+    work.element_bytes.push_back(p.in(i).array.element_bytes);
+  }
+  c.out = einsum_output(p.mesh(), c.operands[0], c.operands[1], p.einsum.out_dims);
+  const Sharding target = wished(p, c);
+  c.after = moved(p, 2, p.einsum.out, c.out, target, p.einsum.freedom);
+  c.communication += c.after.price;
+  c.bytes += c.after.bytes;
+  step.out = c.out;
+  work.element_bytes.push_back(p.einsum.out.element_bytes);
+  add_work(p.layer, p.mesh(), work, step);
+  c.flops = step.flops;
+  // Without a chip FLOPs break ties only.
+  if (p.pricing.rates().peak > FlopsPerSec{}) c.compute = cost(step, p.pricing.rates());
+  return c;
+}
+
+}  // namespace
+
+bool pinned(const EinsumPlanner& p, std::size_t operand, const std::string& axis) {
+  return has(p.in(operand).gather_axes, axis);
+}
+
+AxisChoice choice_of(const EinsumPlanner& p, const std::string& axis) {
+  AxisChoice choice{axis, view_axis(p.given[0], p.given[1], p.einsum.out_dims, axis), {}, {}, ""};
+  const AxisView& v = choice.view;
+  for (const std::string& dim : v.dim) {
+    if (!dim.empty() && !has(choice.options, dim)) choice.options.push_back(dim);
+  }
+  if (v.in(0) && v.in(1) && !same_shared_dim(v)) {
+    for (const std::string& dim : contracted_dims(p)) {
+      if (!has(choice.options, dim)) choice.options.push_back(dim);
+    }
+  }
+  if (may_be_whole(p, v, axis)) choice.options.emplace_back();
+  apply_pins(p, choice);
+  return choice;
+}
+
+// Both orders of the axes in shared dims, where they differ.
+void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
+               std::vector<EinsumCandidate>& tried) {
+  const auto known = [&](const std::array<Sharding, 2>& operands) {
+    return std::any_of(tried.begin(), tried.end(),
+                       [&](const EinsumCandidate& c) { return c.operands == operands; });
+  };
+  for (const std::size_t lead : {0u, 1u}) {
+    const std::array<Sharding, 2> operands = {placed_as(p, picks, 0, lead),
+                                              placed_as(p, picks, 1, lead)};
+    if (!known(operands)) tried.push_back(evaluate(p, picks, lead));
+  }
+}
+
+bool allowed(const EinsumPlanner& p, const std::vector<std::size_t>& picks) {
+  for (std::size_t a = 0; a < p.axes.size(); ++a) {
+    if (!p.axes[a].allowed[picks[a]]) return false;
+  }
+  return true;
+}
+
+// All combinations of allowed options.
+std::vector<EinsumCandidate> candidates(EinsumPlanner& p) {
+  std::vector<std::vector<std::size_t>> all = {{}};
+  for (const AxisChoice& axis : p.axes) {
+    std::vector<std::vector<std::size_t>> longer;
+    for (const std::vector<std::size_t>& picks : all) {
+      bool first = true;
+      for (std::size_t o = 0; o < axis.options.size(); ++o) {
+        if (!axis.allowed[o] || (!first && all.size() * axis.options.size() > kMostTried)) continue;
+        first = false;
+        longer.push_back(picks);
+        longer.back().push_back(o);
+      }
+    }
+    all = std::move(longer);
+  }
+  std::vector<EinsumCandidate> tried;
+  for (const std::vector<std::size_t>& picks : all) try_picks(p, picks, tried);
+  return tried;
+}
+
+// Less price; then, within a tie, fewer FLOPs, fewer bytes, earlier.
+std::size_t best_of(const std::vector<EinsumCandidate>& tried) {
+  const auto refused = [](const EinsumCandidate& c) { return !c.refused.empty(); };
+  const bool none = std::all_of(tried.begin(), tried.end(), refused);
+  const auto open = [&](const EinsumCandidate& c) { return none || !refused(c); };
+  Seconds least;
+  bool any = false;
+  for (const EinsumCandidate& c : tried) {
+    if (open(c) && (!any || c.price() < least)) least = c.price();
+    any = any || open(c);
+  }
+  std::size_t best = tried.size();
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    const EinsumCandidate& c = tried[i];
+    if (!open(c) || c.price() > least * (1 + kSame)) continue;
+    const bool first = best == tried.size();
+    if (first || std::pair(c.flops, c.bytes) < std::pair(tried[best].flops, tried[best].bytes)) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+bool same_price(const EinsumCandidate& a, const EinsumCandidate& b) {
+  return std::max(a.price(), b.price()) <= std::min(a.price(), b.price()) * (1 + kSame);
+}
+
+}  // namespace shardsim

@@ -1,0 +1,73 @@
+// The ways to multiply two arrays: where every mesh axis may cut, and what each combination costs.
+//
+// An axis has options: the dims that it cuts in either operand, a contracted dim if it cuts two
+// different ones (both operands then move there), or none. A combination fixes the layouts of both
+// operands, hence that of the output.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/einsum.h"
+#include "plan/einsum_cases.h"
+
+namespace shardsim {
+
+// An axis that cuts an operand, and the dims it may cut while multiplying; "" is none.
+struct AxisChoice {
+  std::string axis;
+  AxisView view;
+  std::vector<std::string> options;
+  std::vector<bool> allowed;  // [options] by the presets
+  std::string forbids;        // why the others are not
+};
+
+// One way to multiply: where every axis cuts, what it costs.
+struct EinsumCandidate {
+  std::vector<std::size_t> picks;  // [axes] into AxisChoice::options
+  std::array<Sharding, 2> operands;
+  Sharding out;
+  std::array<ReshardPlan, 2> in;
+  ReshardPlan after;
+  Seconds communication, compute;
+  Flops flops;
+  Bytes bytes;
+  std::string refused;  // why it cannot be taken at all
+
+  Seconds price() const { return communication + compute; }
+};
+
+struct EinsumPlanner {
+  const Layer& layer;
+  PriceBook& pricing;
+  const Einsum& einsum;
+  std::array<Sharding, 2> given;  // layouts of the operands, {U} only where it is legal
+  std::vector<AxisChoice> axes;
+  EinsumPlan plan;
+  std::map<std::pair<std::size_t, std::string>, ReshardPlan>
+      known;  // by operand (2: C) and layouts
+
+  const Mesh& mesh() const { return pricing.mesh(); }
+  const EinsumOperand& in(std::size_t operand) const { return einsum.in[operand]; }
+  const std::string& name(std::size_t operand) const { return einsum.in[operand].array.name; }
+};
+
+// Whether a preset says that this operand is the one to gather over the axis.
+bool pinned(const EinsumPlanner& p, std::size_t operand, const std::string& axis);
+AxisChoice choice_of(const EinsumPlanner& p, const std::string& axis);
+
+// One combination, in both orders of the axes of shared dims where they differ, appended.
+void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
+               std::vector<EinsumCandidate>& tried);
+bool allowed(const EinsumPlanner& p, const std::vector<std::size_t>& picks);
+// All combinations that the presets allow; never empty.
+std::vector<EinsumCandidate> candidates(EinsumPlanner& p);
+// Index of the cheapest: less price; then, within a tie, fewer FLOPs, fewer bytes, earlier.
+std::size_t best_of(const std::vector<EinsumCandidate>& tried);
+bool same_price(const EinsumCandidate& a, const EinsumCandidate& b);
+
+}  // namespace shardsim

@@ -1,0 +1,112 @@
+#include "plan/einsum_cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/einsum.h"
+
+namespace shardsim {
+namespace {
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+DimClass classify(std::string_view dim, const Sharding& other,
+                  const std::vector<std::string>& out) {
+  const bool in_other = other.find(dim) != nullptr;
+  const bool in_out = has(out, dim);
+  if (in_other) return in_out ? DimClass::batch : DimClass::contracted;
+  return in_out ? DimClass::free : DimClass::summed;
+}
+
+AxisCase single_case(const Einsum& e, const AxisView& v, const std::string& axis) {
+  const auto i = static_cast<std::size_t>(v.in(0) ? 0 : 1);
+  const std::string& name = e.in[i].array.name;
+  const std::string& other = e.in[1 - i].array.name;
+  switch (v.kind[i]) {
+    case DimClass::free:
+      return {axis, 1, fmt::format("cuts {} of {} only, and so of {}", v.dim[i], name, e.out.name)};
+    case DimClass::batch:
+      return {axis, 1,
+              fmt::format("cuts the batch dim {} of {}; {} keeps its block of it", v.dim[i], name,
+                          other)};
+    case DimClass::summed:
+      return {axis, 1, fmt::format("cuts {} of {}, which is summed: partial sums", v.dim[i], name)};
+    case DimClass::contracted:
+      break;
+  }
+  return {axis, 2, fmt::format("cuts the contracted dim {} of {} only", v.dim[i], name)};
+}
+
+AxisCase axis_case(const Einsum& e, const std::string& axis) {
+  const AxisView v = view_axis(e.in[0].layout, e.in[1].layout, e.out_dims, axis);
+  const std::string& a = e.in[0].array.name;
+  const std::string& b = e.in[1].array.name;
+  if (!v.in(0) && !v.in(1)) {
+    const bool partial = has(e.in[0].layout.unreduced, axis) || has(e.in[1].layout.unreduced, axis);
+    return {axis, 1,
+            partial ? "an operand is a partial sum over it, and so is the output"
+                    : "cuts neither operand: its devices repeat the same work"};
+  }
+  if (!v.in(0) || !v.in(1)) return single_case(e, v, axis);
+  if (same_shared_dim(v) && v.kind[0] == DimClass::batch) {
+    return {axis, 1, fmt::format("cuts the batch dim {} of both", v.dim[0])};
+  }
+  if (same_shared_dim(v)) {
+    return {axis, 3, fmt::format("cuts the contracted dim {} of both: partial sums", v.dim[0])};
+  }
+  const std::string both = fmt::format("cuts {} of {} and {} of {}", v.dim[0], a, v.dim[1], b);
+  if (v.kind[0] == DimClass::contracted || v.kind[1] == DimClass::contracted) {
+    return {axis, 2,
+            both + fmt::format("; {} is contracted",
+                               v.kind[0] == DimClass::contracted ? v.dim[0] : v.dim[1])};
+  }
+  return {axis, 4, both};
+}
+
+}  // namespace
+
+AxisView view_axis(const Sharding& a, const Sharding& b, const std::vector<std::string>& out,
+                   std::string_view axis) {
+  AxisView view;
+  if (const std::string* dim = a.dim_of_axis(axis)) {
+    view.dim[0] = *dim;
+    view.kind[0] = classify(*dim, b, out);
+  }
+  if (const std::string* dim = b.dim_of_axis(axis)) {
+    view.dim[1] = *dim;
+    view.kind[1] = classify(*dim, a, out);
+  }
+  return view;
+}
+
+bool same_shared_dim(const AxisView& v) {
+  return v.dim[0] == v.dim[1] &&
+         (v.kind[0] == DimClass::batch || v.kind[0] == DimClass::contracted);
+}
+
+std::vector<AxisCase> axis_cases(const Mesh& mesh, const Einsum& einsum) {
+  std::vector<AxisCase> cases;
+  for (const MeshAxis& axis : mesh.axes) cases.push_back(axis_case(einsum, axis.name));
+  return cases;
+}
+
+Sharding einsum_output(const Mesh& mesh, const Sharding& a, const Sharding& b,
+                       const std::vector<std::string>& out_dims) {
+  Sharding out;
+  for (const std::string& dim : out_dims) {
+    const DimLayout* layout = a.find(dim);
+    if (layout == nullptr) layout = b.find(dim);
+    out.dims.push_back({dim, layout == nullptr ? std::vector<std::string>{} : layout->axes});
+  }
+  for (const MeshAxis& axis : mesh.axes) {
+    const bool used = a.dim_of_axis(axis.name) != nullptr || b.dim_of_axis(axis.name) != nullptr ||
+                      has(a.unreduced, axis.name) || has(b.unreduced, axis.name);
+    if (used && out.dim_of_axis(axis.name) == nullptr) out.unreduced.push_back(axis.name);
+  }
+  return out;
+}
+
+}  // namespace shardsim

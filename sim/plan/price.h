@@ -1,0 +1,51 @@
+// PriceBook: what a collective or a statement would cost on the run's own cluster, before anything
+// is chosen. Collectives: the closed form of the cheapest algorithm that suits the hardware axes of
+// the group (plan/algorithms.h), as if alone. Statements: the roofline of plan/cost.h.
+//
+//   PriceBook pricing(cluster, mesh, rates);
+//   pricing.collective(Collective::all_gather, {"X"}, Bytes{64e6});     // seconds
+//
+// Answers are kept: a search asks for the same few again and again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/units.h"
+#include "ir/cluster.h"
+#include "ir/sharded_layer.h"
+#include "plan/cost.h"
+
+namespace shardsim {
+
+class PriceBook {
+ public:
+  PriceBook(Cluster cluster, Mesh mesh, ChipRates rates);
+
+  const Mesh& mesh() const { return mesh_; }
+  const ChipRates& rates() const { return rates_; }
+
+  // 0 for a group of one device. Not for permutations. `axes` are indices into mesh().axes, at most
+  // 64; `bytes` is V (plan/algorithms.h).
+  Seconds collective(Collective kind, std::span<const std::uint8_t> axes, Bytes bytes);
+  Seconds permute(const Sharding& before, const Sharding& after, Bytes bytes);
+  Seconds collective(const ShardedCollective& c);
+
+  // What one device can take in at once from its links along some mesh axes (none: all of them):
+  // bounds every reshard from below.
+  BytesPerSec ingress(std::span<const int> axes) const;
+  BytesPerSec slowest_link() const;
+
+ private:
+  Cluster cluster_;
+  Mesh mesh_;
+  ChipRates rates_;
+  std::map<std::tuple<Collective, std::uint64_t, Bytes>, Seconds> known_;
+  std::map<std::tuple<std::vector<int>, std::vector<int>, Bytes>, Seconds> permutes_;
+};
+
+}  // namespace shardsim

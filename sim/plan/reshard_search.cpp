@@ -1,0 +1,275 @@
+#include "plan/reshard_search.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <queue>
+#include <unordered_map>
+
+#include "plan/permute.h"
+
+namespace shardsim {
+namespace {
+
+// Layouts that a search may settle before it falls back to a narrower one.
+constexpr std::size_t kMostLayouts = 500;
+// Ties between sums of prices: weights far above rounding and far below any real difference, in
+// parts of the time that the whole array takes on the slowest link.
+constexpr double kByteWeight = 1e-8;
+constexpr double kStepWeight = 1e-10;
+constexpr double kRowWeight = 1e-12;
+
+std::vector<std::string> names(const Mesh& mesh, const AxisList& axes) {
+  std::vector<std::string> result;
+  for (const std::size_t a : axes) result.push_back(mesh.axes[a].name);
+  return result;
+}
+
+// What a search asks of layouts again and again: block sizes, and what a device still lacks.
+class Blocks {
+ public:
+  Blocks(const ReshardTask& task, const ReshardScope& scope)
+      : mesh_(task.mesh()), element_{task.array.element_bytes} {
+    for (const DimLayout& dim : task.from.dims) dims_.push_back(task.layer.dim_size(dim.dim));
+    for (std::size_t a = 0; a < mesh_.axes.size(); ++a) {
+      if ((scope.usable >> a & 1u) != 0) usable_.push_back(static_cast<int>(a));
+    }
+    ingress_ = task.pricing.ingress(usable_);
+    target_ = placed(scope.target, dims_.size(), mesh_.axes.size());
+  }
+
+  int group(const AxisList& axes) const {
+    int n = 1;
+    for (const std::size_t a : axes) n *= mesh_.axes[a].size;
+    return n;
+  }
+  Bytes local(const PlacedAxes& at) const {
+    Bytes bytes = element_;
+    for (std::size_t d = 0; d < dims_.size(); ++d) bytes = bytes * rows(d, at.dims[d]);
+    return bytes;
+  }
+  // Blocks with padding are of different sizes in different orders of the axes: they cannot change
+  // places.
+  bool can_permute(const PlacedAxes& before, const PlacedAxes& after) const {
+    for (std::size_t d = 0; d < dims_.size(); ++d) {
+      const AxisList& axes = before.dims[d];
+      if (axes != after.dims[d] && dims_[d] % group(axes) != 0) return false;
+    }
+    return true;
+  }
+  Bytes whole() const { return local(PlacedAxes{}); }
+  // What some device must still take in over its links: the part of its block of the target that
+  // it does not hold; all of it while partial sums are open.
+  Seconds missing(const PlacedAxes& at) const {
+    Bytes here = element_;
+    Bytes wanted = element_;
+    for (std::size_t d = 0; d < dims_.size(); ++d) {
+      here = here * overlap(d, at.dims[d]);
+      wanted = wanted * rows(d, target_.dims[d]);
+    }
+    for (const int axis : at.unreduced) {
+      const bool kept = target_.unreduced.has(axis);
+      if (!kept && mesh_.axes[static_cast<std::size_t>(axis)].size > 1) here = Bytes{};
+    }
+    return std::max(Bytes{}, wanted - here) / ingress_;
+  }
+
+ private:
+  double rows(std::size_t d, const AxisList& axes) const {
+    return local_dim(dims_[d], group(axes)).size;
+  }
+  // Rows of a dim that the worst device holds and will hold.
+  double overlap(std::size_t d, const AxisList& axes) const {
+    const AxisList& target = target_.dims[d];
+    std::size_t same = 0;
+    while (same < axes.size() && same < target.size() && axes.at[same] == target.at[same]) ++same;
+    if (group(axes.last(axes.size() - same)) == 1) return rows(d, target);
+    if (group(target.last(target.size() - same)) == 1) return rows(d, axes);
+    return 0;
+  }
+
+  const Mesh& mesh_;
+  Bytes element_;
+  std::vector<int> dims_;
+  std::vector<int> usable_;
+  PlacedAxes target_;
+  BytesPerSec ingress_;
+};
+
+// A* over packed layouts. A permutation enters the queue with a bound and is priced when it comes
+// up: its closed form looks at every link.
+class Search {
+ public:
+  Search(const ReshardTask& task, const ReshardScope& scope, PackedLayout from, double haste)
+      : task_(task), scope_(scope), from_(from), haste_(haste), blocks_(task, scope) {
+    whole_ = blocks_.whole();
+    unit_ = whole_ / task.pricing.slowest_link();
+  }
+
+  // Steps from the start to the target, slices included; nullopt: too many layouts.
+  std::optional<ReshardPath> run() {
+    queue_.push({0, 0, next_++, -1, false, {from_, 0, {}, -1, -1}});
+    while (!queue_.empty()) {
+      const Item item = queue_.top();
+      queue_.pop();
+      if (settled_.contains(item.step.after)) continue;
+      if (item.unpriced) {
+        price_permute(item);
+        continue;
+      }
+      settled_.emplace(item.step.after, static_cast<int>(nodes_.size()));
+      nodes_.push_back({item.cost, item.parent, item.step});
+      if (item.step.after == scope_.target) return path();
+      if (nodes_.size() > kMostLayouts) return std::nullopt;
+      expand(static_cast<int>(nodes_.size()) - 1);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Node {
+    double cost = 0;
+    int parent = -1;
+    ReshardStep step;
+  };
+  struct Item {
+    double bound = 0;  // of the whole way
+    double cost = 0;   // so far
+    std::size_t order = 0;
+    int parent = -1;
+    bool unpriced = false;
+    ReshardStep step;
+    bool operator<(const Item& o) const {  // of a queue that serves the largest
+      return bound != o.bound ? bound > o.bound : order > o.order;
+    }
+  };
+
+  PlacedAxes places(PackedLayout layout) const {
+    return placed(layout, task_.from.dims.size(), scope_.mesh.axes.size());
+  }
+
+  double cost_of(const ReshardStep& step, Seconds price, Bytes bytes) const {
+    return price / unit_ + kByteWeight * (bytes / whole_) + kStepWeight + kRowWeight * step.row;
+  }
+
+  void push(double cost, const PlacedAxes& at, int parent, bool unpriced, const ReshardStep& step) {
+    if (!unpriced) {
+      const auto [known, fresh] = best_.try_emplace(step.after, cost);
+      if (!fresh && known->second <= cost) return;
+      known->second = cost;
+    }
+    const double bound = cost + haste_ * (blocks_.missing(at) / unit_) * (1 - 1e-9);
+    queue_.push({bound, cost, next_++, parent, unpriced, step});
+  }
+
+  void expand(int parent) {
+    const Node node = nodes_[static_cast<std::size_t>(parent)];
+    const PlacedAxes at = places(node.step.after);
+    const Bytes before = blocks_.local(at);
+    steps_.clear();
+    for (const ReshardPrimitive& row : reshard_primitives()) {
+      row.steps(scope_, node.step.after, at, steps_);
+    }
+    for (const ReshardStep& step : steps_) {
+      if (settled_.contains(step.after)) continue;
+      const std::optional<Collective> kind =
+          reshard_primitives()[static_cast<std::size_t>(step.row)].kind;
+      const PlacedAxes then = places(step.after);
+      const int devices = blocks_.group(step.axes);
+      if (kind == Collective::collective_permute) {
+        if (!blocks_.can_permute(at, then)) continue;
+        // Every mover takes in a block.
+        const Seconds least = before / task_.pricing.ingress({}) * (1 - 1e-9);
+        push(node.cost + least / unit_ + kStepWeight, then, parent, true, step);
+      } else if (!kind || devices == 1) {
+        push(node.cost + kRowWeight, then, parent, false, step);
+      } else {
+        PlacedAxes sent = at;  // an all-to-all's: cut on both dims
+        if (step.to_dim >= 0) {
+          const auto to = static_cast<std::size_t>(step.to_dim);
+          sent.dims[to] = then.dims[to];
+        }
+        const Bytes bytes = reshard_bytes(*kind, blocks_.local(sent), blocks_.local(then), devices);
+        const Seconds price = task_.pricing.collective(*kind, step.axes, bytes);
+        push(node.cost + cost_of(step, price, bytes), then, parent, false, step);
+      }
+    }
+  }
+
+  void price_permute(const Item& item) {
+    const Node& parent = nodes_[static_cast<std::size_t>(item.parent)];
+    const ShardedCollective c = collective_of(task_, item.step, parent.step.after);
+    const Seconds price = task_.pricing.permute(c.before, c.after, c.bytes);
+    const double cost = parent.cost + cost_of(item.step, price, c.bytes);
+    push(cost, places(item.step.after), item.parent, false, item.step);
+  }
+
+  ReshardPath path() const {
+    ReshardPath steps;
+    for (int n = static_cast<int>(nodes_.size()) - 1;
+         nodes_[static_cast<std::size_t>(n)].parent >= 0;) {
+      const Node& node = nodes_[static_cast<std::size_t>(n)];
+      n = node.parent;
+      steps.emplace_back(nodes_[static_cast<std::size_t>(n)].step.after, node.step);
+    }
+    std::reverse(steps.begin(), steps.end());
+    return steps;
+  }
+
+  const ReshardTask& task_;
+  const ReshardScope& scope_;
+  PackedLayout from_;
+  double haste_;
+  Blocks blocks_;
+  Bytes whole_;
+  Seconds unit_;
+  std::vector<ReshardStep> steps_;
+  std::vector<Node> nodes_;
+  std::unordered_map<PackedLayout, int> settled_;
+  std::unordered_map<PackedLayout, double> best_;
+  std::priority_queue<Item> queue_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+Bytes reshard_bytes(Collective kind, Bytes sent, Bytes after, int group) {
+  switch (kind) {
+    case Collective::reduce_scatter:
+      return after * group;
+    case Collective::all_reduce:
+      return sent;
+    case Collective::all_to_all:
+      return sent * group * group;
+    case Collective::all_gather:
+    case Collective::collective_permute:
+      break;
+  }
+  return sent * group;
+}
+
+ShardedCollective collective_of(const ReshardTask& task, const ReshardStep& step,
+                                PackedLayout before) {
+  ShardedCollective c;
+  c.kind = *reshard_primitives()[static_cast<std::size_t>(step.row)].kind;
+  c.tensor = task.array.name;
+  c.before = unpack(task.mesh(), before, task.from);
+  c.after = unpack(task.mesh(), step.after, task.from);
+  c.axes = step.axes.empty() ? permuted_axes(task.mesh(), c.before, c.after)
+                             : names(task.mesh(), step.axes);
+  if (step.dim >= 0) c.dim = task.from.dims[static_cast<std::size_t>(step.dim)].dim;
+  if (step.to_dim >= 0) c.to_dim = task.from.dims[static_cast<std::size_t>(step.to_dim)].dim;
+  Sharding sent = c.before;  // an all-to-all's block for each pair of devices: cut on both dims
+  for (std::size_t d = 0; d < sent.dims.size(); ++d) {
+    if (static_cast<int>(d) == step.to_dim) sent.dims[d] = c.after.dims[d];
+  }
+  c.bytes =
+      reshard_bytes(c.kind, task.local(sent), task.local(c.after), task.mesh().size_of(c.axes));
+  return c;
+}
+
+std::optional<ReshardPath> find_path(const ReshardTask& task, const ReshardScope& scope,
+                                     PackedLayout from, double haste) {
+  return Search(task, scope, from, haste).run();
+}
+
+}  // namespace shardsim

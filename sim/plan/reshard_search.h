@@ -1,0 +1,44 @@
+// The search behind plan/reshard.h: the cheapest way from one packed layout to another.
+//
+// A* (Hart, Nilsson, Raphael 1968) with a bound on what is left: the bytes that some device still
+// lacks of its target block, over all of its links at once. Slices are free steps of a way.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "plan/reshard.h"
+#include "plan/reshard_moves.h"
+
+namespace shardsim {
+
+// What is moved, by whom, from where to where.
+struct ReshardTask {
+  const Layer& layer;
+  PriceBook& pricing;
+  const ArrayInfo& array;
+  const Sharding& from;
+  const Sharding& to;
+
+  const Mesh& mesh() const { return pricing.mesh(); }
+  Bytes local(const Sharding& sharding) const {
+    return local_bytes(layer, mesh(), sharding, array.element_bytes);
+  }
+};
+
+// V (JAX Scaling Book ch. 3) of one collective of `group` devices, with the padding of its blocks:
+// `sent` is what a device starts from (all-to-all: its block for one other), `after` its result.
+Bytes reshard_bytes(Collective kind, Bytes sent, Bytes after, int group);
+
+// The collective of a step that is not free. REQUIRES: it starts from `before`.
+ShardedCollective collective_of(const ReshardTask& task, const ReshardStep& step,
+                                PackedLayout before);
+
+// Steps, each with the layout it starts from. With `haste` above 1 the bound counts so often: the
+// way costs at most as many times the least, and is found sooner. nullopt: too many layouts.
+using ReshardPath = std::vector<std::pair<PackedLayout, ReshardStep>>;
+std::optional<ReshardPath> find_path(const ReshardTask& task, const ReshardScope& scope,
+                                     PackedLayout from, double haste);
+
+}  // namespace shardsim
