@@ -50,7 +50,7 @@ std::string network_text(const ExplainSetting& s) {
     text += " (no --topology: a torus with one axis for each mesh axis)";
   }
   if (!s.priced) return text + "; no --bandwidth: bytes only, no prices";
-  return fmt::format("{}, W1 = {} each way per link, latency {}", text, to_text(port.bandwidth),
+  return fmt::format("{}, W1 = {} per directed link, latency {}", text, to_text(port.bandwidth),
                      to_text(port.latency));
 }
 
