@@ -83,11 +83,6 @@ DeviceId Fold::representative(const Cluster& cluster, DeviceId device) const {
   return cluster.device(at);
 }
 
-LinkId Fold::representative(const Cluster& cluster, LinkId link) const {
-  const auto port = static_cast<int>(static_cast<std::uint32_t>(link) % cluster.ports.size());
-  return cluster.link(representative(cluster, cluster.owner(link)), port);
-}
-
 std::uint32_t Fold::class_of(const Cluster& cluster, DeviceId device) const {
   auto rest = static_cast<int>(device);
   std::uint32_t index = 0;

@@ -77,7 +77,6 @@ struct Fold {
 
   int classes() const;                                             // product of the steps
   DeviceId representative(const Cluster&, DeviceId device) const;  // coordinates modulo step
-  LinkId representative(const Cluster&, LinkId link) const;
   std::uint32_t class_of(const Cluster&, DeviceId device) const;  // 0 .. classes() - 1
   std::vector<DeviceId> representatives(const Cluster&) const;    // [classes]
 };

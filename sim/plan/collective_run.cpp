@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "plan/clusters.h"
+
 namespace shardsim {
 
 namespace {
@@ -93,10 +95,7 @@ Lowered lower_collectives(const CollectiveRequest& request) {
   plan.cluster = request.cluster;
   plan.fold =
       request.full ? Fold::full(request.cluster) : common_fold(request.cluster, request.calls);
-  for (std::size_t i = 0; i < request.cluster.axes.size(); ++i) {
-    const Axis& axis = request.cluster.axes[i];
-    plan.mesh.axes.push_back({axis.name, axis.size, {static_cast<int>(i)}});
-  }
+  plan.mesh = hardware_mesh(request.cluster);
   GraphBuilder builder(plan.cluster, plan.fold);
   CollectiveLowering lowering(builder, request.grain);
   const std::uint32_t start_origin = builder.origin({.name = "start", .stream = "start"});

@@ -19,9 +19,10 @@ namespace shardsim::testing {
 
 using Arrays = std::map<std::string, Block>;  // whole arrays by name
 
-// Of the largest element of the whole array. The gradient of a norm over one element is what
-// cancellation leaves: 2e-9 was seen there.
-inline constexpr double kTolerance = 1e-8;
+// Of the largest element of the whole array, or of kScale when that is larger: a gradient that is
+// what cancellation leaves (a norm over one element) has no digits of its own.
+inline constexpr double kTolerance = 1e-9;
+inline constexpr double kScale = 0.01;  // inputs are up to 1
 
 // Whole arrays of random numbers for everything that comes from outside.
 inline Arrays outside(const Layer& layer, const std::string& output) {
@@ -59,7 +60,7 @@ inline Execution execute(const Sharded& s, const Mesh& mesh, const Arrays& given
 }
 
 // The largest difference of any block of the value from the whole array, relative to the largest
-// element of that; infinite when there is a NaN.
+// element of that or kScale; infinite when there is a NaN.
 inline double difference(const Copy& value, const Block& all) {
   double worst = 0;
   double largest = 0;
@@ -70,7 +71,7 @@ inline double difference(const Copy& value, const Block& all) {
       worst = std::max(worst, std::isnan(off) ? std::numeric_limits<double>::infinity() : off);
     });
   }
-  return largest > 0 ? worst / largest : worst;
+  return worst / std::max(largest, kScale);
 }
 
 // What one device computes: every tensor and every gradient, whole.
