@@ -15,6 +15,7 @@
 #include "command/arguments.h"
 #include "plan/clusters.h"
 #include "plan/explain.h"
+#include "plan/stated_layouts.h"
 #include "report/explain.h"
 #include "spec/load.h"
 #include "spec/table.h"
@@ -231,8 +232,13 @@ Explanation explain_reshard_text(const std::string& text, const SourcePos& pos,
   const auto left = static_cast<int>(arrow);
   const std::string_view all = text;
   const auto from = array_of(all.substr(0, arrow), pos.at(0, left), context, problems);
-  const auto to = array_of(all.substr(arrow + 2), pos.at(left + 2, 1), context, problems);
-  if (!from || !to) return {};
+  const auto to = parse_array(all.substr(arrow + 2), pos.at(left + 2, 1), context, problems);
+  if (from && to && to->bare) {
+    const bool sums = !from->sharding.unreduced.empty();
+    problems.push_back({to->pos, fmt::format("expected the layout of {0}: {0}[...]", to->name),
+                        sums ? ways_to_settle(to->name, from->sharding) : ""});
+  }
+  if (!from || !to || to->bare) return {};
   return explain_reshard(*from, *to, setting, problems);
 }
 

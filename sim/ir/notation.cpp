@@ -76,10 +76,17 @@ bool elementwise_arguments(ArrayParser& p, Statement& s, const Word& function) {
   return operand(p, s);
 }
 
+bool reshape_arguments(ArrayParser& p, Statement& s) {
+  s.kind = StatementKind::reshape;
+  return operand(p, s) && p.expect(')', "to close reshape(");
+}
+
 bool call(ArrayParser& p, Statement& s, const Word& function) {
-  static const std::vector<std::string> kFunctions = {"gelu", "relu", "silu", "norm", "attention"};
+  static const std::vector<std::string> kFunctions = {"gelu", "relu",      "silu",
+                                                      "norm", "attention", "reshape"};
   if (function.text == "norm") return norm_arguments(p, s);
   if (function.text == "attention") return attention_arguments(p, s);
+  if (function.text == "reshape") return reshape_arguments(p, s);
   if (contains(kFunctions, function.text)) return elementwise_arguments(p, s, function);
   p.fail(function.offset, function.text.size(),
          fmt::format("unknown function {}", quoted(function.text)),

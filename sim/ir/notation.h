@@ -14,6 +14,7 @@
 //              X = A + B                    add
 //              Y = norm(X, D)  norm(X, D, Wscale)   over dim D, with a scale parameter
 //              O = attention(Q, K, V, causal)       or without `causal`
+//              Q[B,T,N,H] = reshape(Qf[B,T,M])      M = N * H, major first; and the other way
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,15 @@ struct ArrayExpr {
   SourcePos pos;  // of the name
 };
 
-enum class StatementKind : std::uint8_t { einsum, elementwise, gated, add, norm, attention };
+enum class StatementKind : std::uint8_t {
+  einsum,
+  elementwise,
+  gated,
+  add,
+  norm,
+  attention,
+  reshape
+};
 
 struct Statement {
   StatementKind kind = StatementKind::einsum;

@@ -116,6 +116,16 @@ void add_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& 
   finish(b, std::move(step), {cotangent}, st.in[i]);
 }
 
+// The inverse reshape: the gradient has the rows that its device read.
+void reshape_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward) {
+  ShardedStatement step =
+      new_step(StatementKind::reshape,
+               fmt::format("{} = reshape({})", gradient_name(b, st.in[0]), gradient_name(b, st.out)));
+  const Read cotangent = read_gradient(b, st.out, forward.out, step);
+  step.out = dual(forward.operands[0]);
+  finish(b, std::move(step), {cotangent}, st.in[0]);
+}
+
 void elementwise_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
                          std::size_t i) {
   const std::string& in = tensor(b, st.in[0]).name;
@@ -203,6 +213,8 @@ void adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forw
       return norm_adjoint(b, st, forward, i);
     case StatementKind::attention:
       return attention_adjoint(b, st, forward, i);
+    case StatementKind::reshape:
+      return reshape_adjoint(b, st, forward);
   }
 }
 

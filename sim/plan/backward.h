@@ -16,6 +16,7 @@
 // after use are gathered again; gathered activations are kept. Gradients of weights are reduced in
 // their own dtype as soon as they are complete.
 //
+// The gradient of a reshape is the inverse reshape of the gradient: a step without work, too.
 // The gradient of an add is passed on: a step without work. The three gradients of attention are
 // three steps with a quarter, a half and a quarter of the flops of its backward pass.
 #pragma once

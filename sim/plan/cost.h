@@ -26,7 +26,7 @@
 namespace shardsim {
 
 // Fills flops, memory_bytes, matmul and idle_axes of a step whose layouts are known.
-// `element_bytes` are those of the operands, then of the output.
+// `element_bytes` are those of the operands, then of the output. A reshape is no work.
 struct StepWork {
   std::vector<double> element_bytes;
   double attention_share = 0;  // of the forward flops of attention, halving for `causal` included

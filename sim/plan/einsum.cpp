@@ -155,10 +155,16 @@ void check_unreduced(EinsumPlanner& p) {
     for (const std::string& axis : p.given[i].unreduced) {
       const bool twice = has(other.unreduced, axis);
       if (!twice && other.dim_of_axis(axis) == nullptr) continue;
-      p.plan.errors.push_back(
-          fmt::format("{} is a partial sum over {}, so {} must be whole and replicated over {}",
-                      p.name(i), axis, p.name(1 - i), axis));
-      if (twice) return;
+      if (twice) {
+        p.plan.errors.push_back(
+            fmt::format("{} and {} are both partial sums over {}: the sum of their products over "
+                        "the devices is not the product of their sums",
+                        p.name(i), p.name(1 - i), axis));
+        return;
+      }
+      p.plan.errors.push_back(fmt::format(
+          "{0} is a partial sum over {1}: expected {2} whole over {1}, found {2}{3}", p.name(i),
+          axis, p.name(1 - i), to_text(other)));
     }
   }
 }

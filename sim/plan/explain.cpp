@@ -166,7 +166,8 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   const double bytes = dtype_bytes(setting.dtype);
   const Precision precision{bytes, bytes, bytes, bytes};
   PriceBook prices = price_book(setting);
-  const ShardInput input{layer, layouts, setting.mesh, precision, prices};
+  const ShardInput input{layer,   layouts, setting.mesh, precision, prices,
+                         nullptr, false,   true};
   ShardedLayer sharded = shard(input, problems);
   require_stated_sums(layer, layouts, sharded, problems);
   if (problems.size() != before) return result;

@@ -8,6 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "plan/reshape.h"
+#include "plan/stated_layouts.h"
+
 namespace shardsim {
 namespace {
 
@@ -113,12 +116,34 @@ int operand(Builder& b, const std::string& out, const ArrayExpr& expr) {
   return static_cast<int>(b.layer.tensors.size()) - 1;
 }
 
+// What could be written for an einsum whose output has no dims: those of one operand alone, and
+// where its blocks are partial sums what may become of them.
+std::string einsum_hint(const Statement& s, const std::vector<const LayerTensor*>& in) {
+  Sharding yielded;
+  for (const std::size_t i : {0u, 1u}) {
+    for (const std::string& dim : in[i]->dims) {
+      const DimLayout* here = s.in[i].sharding.find(dim);
+      const DimLayout* there = s.in[1 - i].sharding.find(dim);
+      if (!has(in[1 - i]->dims, dim)) {
+        yielded.dims.push_back({dim, here == nullptr ? std::vector<std::string>{} : here->axes});
+      } else if (i == 0 && here != nullptr && there != nullptr && here->axes == there->axes) {
+        yielded.unreduced.insert(yielded.unreduced.end(), here->axes.begin(), here->axes.end());
+      }
+    }
+  }
+  if (yielded.dims.empty()) return "";
+  if (!yielded.unreduced.empty()) return ways_to_settle(s.out.name, yielded);
+  return fmt::format("for example {}{} = ...", s.out.name, to_text(yielded));
+}
+
 std::optional<DimNames> output_dims(Builder& b, const Statement& s,
                                     const std::vector<const LayerTensor*>& in) {
   if (const auto it = b.written.find(s.out.name); it != b.written.end()) return it->second;
-  if (s.kind != StatementKind::einsum) return in.front()->dims;
+  const bool writes = s.kind == StatementKind::einsum || s.kind == StatementKind::reshape;
+  if (!writes) return in.front()->dims;
   report(b, s.out.pos,
-         fmt::format("the dims of {0} are never written: expected {0}[...] = ...", s.out.name));
+         fmt::format("the dims of {0} are never written: expected {0}[...] = ...", s.out.name),
+         s.kind == StatementKind::einsum ? einsum_hint(s, in) : "");
   return std::nullopt;
 }
 
@@ -197,6 +222,31 @@ void check_attention(Builder& b, const Statement& s, const DimNames& out,
          fmt::format("{} query heads cannot share {} key/value heads evenly", heads, kv_heads));
 }
 
+double product(const Layer& layer, const DimNames& dims) {
+  double result = 1;
+  for (const std::string& dim : dims) result *= layer.dim_size(dim);
+  return result;
+}
+
+void check_reshape(Builder& b, const Statement& s, const DimNames& out,
+                   const std::vector<const LayerTensor*>& in) {
+  const std::optional<Regroup> change = regroup(in[0]->dims, out);
+  if (!change) {
+    report(b, s.pos,
+           fmt::format("expected a reshape of one dim into several, or of several neighbours into "
+                       "one, the others in their places; found {} to {}",
+                       text(in[0]->dims), text(out)),
+           "more than one takes more than one statement");
+    return;
+  }
+  const double rows = product(b.layer, change->parts);
+  const int one = b.layer.dim_size(change->one);
+  if (rows == one) return;
+  report(b, s.pos,
+         fmt::format("expected {} = {} = {:.0f}, found {}", change->one,
+                     fmt::join(change->parts, " * "), rows, one));
+}
+
 void check_dims(Builder& b, const Statement& s, const DimNames& out,
                 const std::vector<const LayerTensor*>& in) {
   switch (s.kind) {
@@ -210,6 +260,8 @@ void check_dims(Builder& b, const Statement& s, const DimNames& out,
       return check_norm(b, s, out, in);
     case StatementKind::attention:
       return check_attention(b, s, out, in);
+    case StatementKind::reshape:
+      return check_reshape(b, s, out, in);
   }
 }
 

@@ -6,6 +6,8 @@
 //   Q[B,T,N,H] = Y1 * Wq[D,N,H]
 //   O = attention(Q, K, V, causal)          O has the dims of Q
 //
+//   Q[B,T,N,H] = reshape(Qf[B,T,M])        the dims of Q must be written (reshape.h)
+//
 // Attention reads its operands by position: [batch dims, sequence, heads, head size].
 #pragma once
 

@@ -111,6 +111,43 @@ std::vector<ArrayExpr> read_layer(const RunSpec& spec, Prepared& run,
   return stated;
 }
 
+bool is_read(const Layer& layer, int tensor) {
+  return std::any_of(layer.statements.begin(), layer.statements.end(), [&](const auto& st) {
+    return std::find(st.in.begin(), st.in.end(), tensor) != st.in.end();
+  });
+}
+
+// What one layer makes is what the next one reads: an output has the dims of an input, and is held
+// in the same layout, since nothing is moved between layers.
+void check_layers_fit(const RunSpec& spec, const Prepared& run, std::vector<Problem>& problems) {
+  if (run.layers == 1) return;
+  const Layer& layer = run.layer;
+  std::string outputs, inputs, near;
+  for (const LayerStatement& st : layer.statements) {
+    if (is_read(layer, st.out)) continue;
+    const auto out = static_cast<std::size_t>(st.out);
+    const std::string made = layer.tensors[out].name + to_text(run.sharded.held[out]);
+    outputs += (outputs.empty() ? "" : ", ") + made;
+    for (std::size_t in = 0; in < layer.tensors.size(); ++in) {
+      if (layer.tensors[in].role != TensorRole::input) continue;
+      if (layer.tensors[in].dims != layer.tensors[out].dims) continue;
+      if (run.sharded.held[in] == run.sharded.held[out]) return;
+      near = fmt::format("write {}{} to have it moved", layer.tensors[out].name,
+                         to_text(run.sharded.held[in]));
+    }
+  }
+  for (std::size_t in = 0; in < layer.tensors.size(); ++in) {
+    if (layer.tensors[in].role != TensorRole::input) continue;
+    inputs += (inputs.empty() ? "" : ", ") + layer.tensors[in].name + to_text(run.sharded.held[in]);
+  }
+  problems.push_back(
+      {spec.layers.given ? spec.layers.pos : spec.model_spec.pos,
+       fmt::format("expected {} layers that read what the one before them makes, found a layer that "
+                   "makes {} and reads {}",
+                   run.layers, outputs, inputs.empty() ? "no input" : inputs),
+       near.empty() ? "write layers: 1, or give an output the dims of an input" : near});
+}
+
 }  // namespace
 
 Prepared prepare(const RunSpec& spec) {
@@ -143,10 +180,12 @@ Prepared prepare(const RunSpec& spec) {
   apply_stated(stated, run.layer, run.mesh, run.layouts, problems);
   PriceBook prices(run.cluster, run.mesh, run.rates);
   const bool refuse_ties = spec.on_ambiguity.value == "error";
-  const ShardInput input{run.layer, run.layouts,   run.mesh,   precision,
-                         prices,    run.recompute, refuse_ties};
+  const bool chosen = spec.on_ambiguity.value == "choose";
+  const ShardInput input{run.layer, run.layouts,   run.mesh,    precision,
+                         prices,    run.recompute, refuse_ties, !chosen};
   run.sharded = shard(input, problems);
   require_stated_sums(run.layer, run.layouts, run.sharded, problems);
+  check_layers_fit(spec, run, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   append_backward(input, run.sharded);
   pick_all(wanted, run, problems);

@@ -9,7 +9,7 @@
 // A gathered copy serves every later reader. Collectives before a statement are those that it is
 // the first to need; those after it turn its output into the layout that A is held in.
 //
-// Partial sums may pass through einsums and adds alone. A layout entry that keeps an array
+// Partial sums may pass through einsums, adds and reshapes alone. A layout entry that keeps an array
 // unreduced into anything else is a problem at that statement. Two partial sums over the same axes
 // that only an add reads are left as they are, so that their sum is reduced once:
 //
@@ -37,6 +37,7 @@ struct ShardInput {
   PriceBook& prices;                        // of the same mesh on the run's cluster
   const RecomputeRow* recompute = nullptr;  // nullptr: nothing is
   bool refuse_ties = false;                 // on_ambiguity: error
+  bool refuse_clash = false;                // of batch dims, unless on_ambiguity: choose is written
 };
 
 // Forward steps only; model_flops is that of the forward pass. backward() (backward.h) appends.

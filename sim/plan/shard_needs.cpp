@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/reshape.h"
 #include "plan/reshard.h"
 
 namespace shardsim {
@@ -62,6 +63,29 @@ void say_tie(Sharder& s, const LayerStatement& st, const EinsumPlan& plan) {
   s.out.warnings.push_back(fmt::format("{}: {}; the first is taken", st.text, two));
 }
 
+bool begins_with(const std::vector<std::string>& axes, const std::vector<std::string>& first) {
+  return axes.size() >= first.size() && std::equal(first.begin(), first.end(), axes.begin());
+}
+
+// A batch dim is in both operands and the output: blocks are multiplied where they lie, if both are
+// cut alike. Which one is to move is the user's to say (JAX refuses it, too).
+void check_batch_dims(Sharder& s, const LayerStatement& st, const Einsum& einsum) {
+  for (const std::string& dim : einsum.out_dims) {
+    const DimLayout* a = einsum.in[0].layout.find(dim);
+    const DimLayout* b = einsum.in[1].layout.find(dim);
+    if (a == nullptr || b == nullptr || begins_with(a->axes, b->axes) ||
+        begins_with(b->axes, a->axes)) {
+      continue;
+    }
+    report(s, st,
+           fmt::format("expected the batch dim {} cut alike in both operands, found {}{} and {}{}",
+                       dim, einsum.in[0].array.name, to_text(einsum.in[0].layout),
+                       einsum.in[1].array.name, to_text(einsum.in[1].layout)),
+           "give one of them the layout of the other on it; with on_ambiguity: choose in a run "
+           "file the cheaper is moved");
+  }
+}
+
 Needs einsum_needs(Sharder& s, const LayerStatement& st) {
   Einsum einsum;
   einsum.in = {einsum_operand(s, st.in[0]), einsum_operand(s, st.in[1])};
@@ -70,7 +94,11 @@ Needs einsum_needs(Sharder& s, const LayerStatement& st) {
   einsum.freedom = freedom_of(s.in, st.out);
   if (const TensorLayout* w = wish(s, st.out)) einsum.wish = &w->held;
   EinsumPlan plan = plan_einsum(s.in.layer, s.in.prices, einsum);
-  for (std::string& error : plan.errors) report(s, st, std::move(error));
+  const std::string way_out =
+      fmt::format("give {} a layout without {{U}}",
+                  tensor(s, st.in[einsum.in[0].layout.unreduced.empty() ? 1 : 0]).name);
+  for (std::string& error : plan.errors) report(s, st, std::move(error), way_out);
+  if (s.in.refuse_clash) check_batch_dims(s, st, einsum);
   if (!plan.ties.empty()) say_tie(s, st, plan);
   return {{plan.operands[0], plan.operands[1]},
           plan.out,
@@ -225,6 +253,17 @@ Needs attention_needs(Sharder& s, const LayerStatement& st) {
           "attention needs every position of its heads (ring attention is not modelled)"};
 }
 
+Needs reshape_needs(Sharder& s, const LayerStatement& st) {
+  const Sharding& in = held(s, st.in[0]);
+  Reshaped result =
+      reshaped(s.in.layer, s.in.mesh, tensor(s, st.in[0]), in, tensor(s, st.out));
+  if (!result.error.empty()) {
+    report(s, st, std::move(result.error), std::move(result.hint));
+    result.out = whole(tensor(s, st.out).dims);
+  }
+  return {{in}, std::move(result.out), {}, {}, {}, "a reshape keeps the rows of every device"};
+}
+
 }  // namespace
 
 Needs needs_of(Sharder& s, const LayerStatement& st) {
@@ -239,9 +278,11 @@ Needs needs_of(Sharder& s, const LayerStatement& st) {
     case StatementKind::norm:
       return norm_needs(s, st);
     case StatementKind::attention:
+      return attention_needs(s, st);
+    case StatementKind::reshape:
       break;
   }
-  return attention_needs(s, st);
+  return reshape_needs(s, st);
 }
 
 }  // namespace shardsim

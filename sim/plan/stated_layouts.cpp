@@ -62,17 +62,19 @@ std::string subscripted(Sharding sharding, const std::string& dim,
   return to_text(sharding);
 }
 
-std::string what_to_write(const std::string& name, const Sharding& yielded) {
+}  // namespace
+
+std::string ways_to_settle(const std::string& name, const Sharding& yielded) {
   Sharding reduced = yielded;
   reduced.unreduced.clear();
-  const std::string& dim = reduced.dims.front().dim;
+  std::vector<std::string> scattered;
+  for (const DimLayout& dim : reduced.dims) {
+    scattered.push_back(name + subscripted(reduced, dim.dim, yielded.unreduced));
+  }
   return fmt::format(
-      "write {0}{1} to all-reduce it, {0}{2} to reduce-scatter it into {3}, or "
-      "{0}{4} to keep the partial sums",
-      name, to_text(reduced), subscripted(reduced, dim, yielded.unreduced), dim, to_text(yielded));
+      "write {0}{1} to all-reduce it, {2} to reduce-scatter it, or {0}{3} to keep the partial sums",
+      name, to_text(reduced), joined_or(scattered), to_text(yielded));
 }
-
-}  // namespace
 
 std::vector<ArrayExpr> stated_layouts(std::span<const Statement> statements,
                                       std::span<const Chosen<std::string>> tensors,
@@ -139,7 +141,7 @@ void require_stated_sums(const Layer& layer, const Layouts& layouts, const Shard
                         fmt::format("{} is a partial sum over {}, and no layout says what becomes "
                                     "of it",
                                     name, fmt::join(yielded.unreduced, ", ")),
-                        what_to_write(name, yielded)});
+                        ways_to_settle(name, yielded)});
   }
 }
 

@@ -37,6 +37,10 @@ std::vector<std::string> axes_of_dim(std::span<const ArrayExpr> stated, std::str
 void apply_stated(std::span<const ArrayExpr> stated, const Layer& layer, const Mesh& mesh,
                   Layouts& layouts, std::vector<Problem>& problems);
 
+// The ways to settle an array that is yielded as partial sums, as one may write them: all-reduced,
+// reduce-scattered into each of its dims, kept.
+std::string ways_to_settle(const std::string& name, const Sharding& yielded);
+
 // Appends a problem for every statement that yields partial sums for an array without a layout:
 // whether to reduce them, and into what, is the user's to say (architecture D8).
 void require_stated_sums(const Layer& layer, const Layouts& layouts, const ShardedLayer& sharded,

@@ -94,7 +94,9 @@ std::string compute_lines(const ExplainedStep& step) {
   std::string text = entry("compute", fmt::format("{} from {}", out, fmt::join(names, ", ")));
   text += detail("local", fmt::format("{} from {}", shape_text(step.out), fmt::join(shapes, ", ")));
   if (step.what.flops == Flops{} && step.what.memory_bytes == Bytes{}) {
-    return text + detail("work", "none: the gradient is passed on");
+    return text + detail("work", step.what.kind == StatementKind::reshape
+                                     ? "none: the elements of a block lie as before"
+                                     : "none: the gradient is passed on");
   }
   std::string work = fmt::format("{}, {} of memory traffic per device", to_text(step.what.flops),
                                  to_text(step.what.memory_bytes));

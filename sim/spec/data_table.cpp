@@ -16,7 +16,8 @@ std::vector<Field> chip_fields() {
   using enum FieldType;
   using V = const Value&;
   std::vector<Field> rows{
-      {"chip", "peak", map, true, "", "dense peak rates by element type"},
+      {"chip", "peak", map, true, "", "dense peak rates by element type",
+       [](RunSpec& r, V v, Problems&) { r.chip_spec.peak_pos = v.key_pos; }},
       {"chip", "memory_capacity", bytes, true, "", "of one chip",
        [](RunSpec& r, V v, Problems&) { r.chip_spec.memory_capacity = v.as<Bytes>().value; }},
       {"chip", "memory_bandwidth", bandwidth, true, "", "of one chip",

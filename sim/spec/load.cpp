@@ -169,6 +169,14 @@ void read_model(const Chosen<std::string>& wanted, RunSpec& into, Problems& prob
   }
 }
 
+void read_chip(RunSpec& run, Problems& problems) {
+  const auto before = problems.size();
+  run.chip_spec.name = read_named(kChips, run.chip, run, problems);
+  if (problems.size() != before || !run.chip_spec.peak.empty()) return;
+  problems.push_back({run.chip_spec.peak_pos, "expected at least one rate in peak, found none",
+                      "for example peak: {bf16: 989 TFLOP/s}"});
+}
+
 void check_variant(const RunSpec& run, Problems& problems) {
   if (!run.variant.given || run.variant.value == "nominal") return;
   std::vector<std::string> names{"nominal"};
@@ -251,7 +259,7 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
   }
   if (run.chip.given) {
     const auto before = problems.size();
-    run.chip_spec.name = read_named(kChips, run.chip, run, problems);
+    read_chip(run, problems);
     if (problems.size() == before) check_variant(run, problems);
   }
   if (run.model.given) read_model(run.model, run, problems);
@@ -264,7 +272,8 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
 ChipSpec load_chip(const std::string& name_or_path) {
   Problems problems;
   RunSpec run;
-  run.chip_spec.name = read_named(kChips, {name_or_path, {}, true}, run, problems);
+  run.chip = {name_or_path, {}, true};
+  read_chip(run, problems);
   throw_if_any(std::move(problems));
   return run.chip_spec;
 }

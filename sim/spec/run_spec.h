@@ -32,6 +32,7 @@ struct ChipVariant {
 struct ChipSpec {
   std::string name;
   std::vector<std::pair<std::string, FlopsPerSec>> peak;  // by dtype: bf16, fp8, int8; dense
+  SourcePos peak_pos;                                      // of the key
   Bytes memory_capacity;
   BytesPerSec memory_bandwidth;
   Chosen<BytesPerSec> link_bandwidth;  // per link or per device (switch), one direction

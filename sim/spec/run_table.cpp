@@ -98,7 +98,8 @@ std::vector<Field> work_fields() {
        {},
        "layer"},
       {"run", "layer", texts, false, "",
-       "instead of model: statements, layouts in them, as \"C[I_X, K] = A[I_X, J] * B[J, K]\"",
+       "instead of model: statements, layouts in them, as \"C[I_X, K] = A[I_X, J] * B[J, K]\"; others "
+       "are +, gelu, relu, silu, norm, attention and reshape",
        [](RunSpec& r, V v, Problems&) {
          r.layer_pos = v.key_pos;
          r.layer = v.as<Words>().value;
@@ -172,7 +173,8 @@ std::vector<Field> sharding_fields() {
        choice,
        false,
        "choose",
-       "when two plans of a statement cost the same: take one and say so, or refuse",
+       "when two plans of a statement cost the same: take one and say so, or refuse; written out, "
+       "choose also moves the cheaper operand when a batch dim is cut differently in the two",
        [](RunSpec& r, V v, Problems&) { r.on_ambiguity = v.as<std::string>(); },
        {"choose", "error"}},
       {"run", "collectives", map, false, "", "the algorithm of a kind of collective"},

@@ -268,8 +268,17 @@ class Execution {
       return einsum({names(st.operands[0]), in[0]}, {names(st.operands[1]), in[1]}, names(st.out),
                     out);
     }
+    if (st.kind == StatementKind::reshape) {
+      return reshape(*in[0], sizes(st.operands[0]), out, sizes(st.out));
+    }
     if (s_.layer.tensor(st.out_name) >= 0) return forward(st, in, out);
     backward(st, in, out);
+  }
+
+  std::vector<int> sizes(const Sharding& layout) const {  // of the whole array
+    std::vector<int> result;
+    for (const DimLayout& dim : layout.dims) result.push_back(s_.layer.dim_size(dim.dim));
+    return result;
   }
 
   void forward(const ShardedStatement& st, const std::vector<const Block*>& in, Block& out) const {

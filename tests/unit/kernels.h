@@ -98,6 +98,27 @@ inline double derivative(const std::string& function, double x) {
   return 0.5 * (1 + std::erf(x / std::sqrt(2.0))) + x * density;
 }
 
+// The same elements in other dims: their numbers in the whole arrays, whose sizes are given, agree.
+inline std::size_t number(const std::vector<int>& index, const std::vector<int>& sizes) {
+  std::size_t result = 0;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    result = result * static_cast<std::size_t>(sizes[d]) + static_cast<std::size_t>(index[d]);
+  }
+  return result;
+}
+inline void reshape(const Block& from, const std::vector<int>& from_sizes, Block& to,
+                    const std::vector<int>& to_sizes) {
+  std::map<std::size_t, double> elements;
+  for_each(from, [&](const std::vector<int>& i) {
+    elements[number(i, from_sizes)] = from.data[from.offset(i)];
+  });
+  for_each(to, [&](const std::vector<int>& i) {
+    const auto element = elements.find(number(i, to_sizes));
+    if (element == elements.end()) throw Unexecutable("a reshape takes rows that are not there");
+    to.data[to.offset(i)] = element->second;
+  });
+}
+
 // RMS norm over the last dim, y = x / sqrt(mean x^2 + 1e-6) * w; without a scale, w = 1.
 inline double norm_factor(const double* x, std::size_t n) {
   double sum = 0;

@@ -91,7 +91,7 @@ Statements random_statement(Dice& dice) {
   const Names dims = random_dims(dice);
   static const Names kFunctions = {"gelu", "relu", "silu"};
   const std::string function = dice.of(kFunctions);
-  switch (dice.below(7)) {
+  switch (dice.below(8)) {
     case 0:
       return {text("Out", dims) + " = " + text("A", dims) + " + " + text("C", dims)};
     case 1:
@@ -106,6 +106,9 @@ Statements random_statement(Dice& dice) {
     case 4:
       return {"Out = attention(A[B,T,N,H], C[B,T,K,H], E[B,T,K,H]" +
               std::string(dice.one_in(2) ? ", causal)" : ")")};
+    case 5:
+      return {dice.one_in(2) ? "Out[B,T,N,H] = reshape(A[B,T,M])"
+                             : "Out[B,T,M] = reshape(A[B,T,N,H])"};
     default:
       return random_einsum(dice, dims, "Out");
   }
@@ -120,7 +123,8 @@ Statements random_layer(Dice& dice) {
   for (std::size_t i = at + 2; layer[0][i] != ']'; ++i) {
     if (layer[0][i] != ',') dims.emplace_back(1, layer[0][i]);
   }
-  const bool residual = dice.one_in(3);
+  const bool reshapes = layer[0].find("reshape") != std::string::npos;
+  const bool residual = dice.one_in(3) && !reshapes;
   if (dice.one_in(2)) {
     const Statements first = random_einsum(dice, dims, "A");
     layer.insert(layer.begin(), first.begin(), first.end());
@@ -174,11 +178,14 @@ struct Counts {
 Case random_case(Dice& dice, const Network& n) {
   const auto size = [&](std::size_t most) { return static_cast<int>(1 + dice.below(most)); };
   const int kv_heads = size(6);
+  const int heads = kv_heads * size(2);
+  const int head = size(4);
   Case c{model(random_layer(dice), {{"D", size(7)},
                                     {"F", size(9)},
-                                    {"N", kv_heads * size(2)},
+                                    {"N", heads},
                                     {"K", kv_heads},
-                                    {"H", size(4)}}),
+                                    {"H", head},
+                                    {"M", heads * head}}),
          testing::batch(size(6), size(5)),
          n.mesh,
          {},
@@ -243,7 +250,7 @@ TEST_CASE("proof: 2,000 random statements, layouts and meshes") {
                           << " refused");
   CHECK(counts.computed == kCases);
   CHECK(counts.padded > kCases / 4);
-  CHECK(counts.statements.size() == 6);
+  CHECK(counts.statements.size() == 7);
   CHECK(counts.collectives.size() == collective_kinds().size());
   CHECK(counts.algorithms.size() == algorithms().size() - 1);
 }
