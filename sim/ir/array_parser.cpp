@@ -264,13 +264,20 @@ bool ArrayParser::unreduced(ArrayExpr& expr) {
       expr.sharding.unreduced.push_back(axis.text);
     }
   }
+  // A sum has no order: {U_YX} is {U_XY}, the axes as the mesh has them.
+  std::vector<std::string>& sums = expr.sharding.unreduced;
+  std::sort(sums.begin(), sums.end(), [&](const std::string& a, const std::string& b) {
+    const auto& all = context_.axes;
+    return std::find(all.begin(), all.end(), a) < std::find(all.begin(), all.end(), b);
+  });
   return expect('}', "after the unreduced axes");
 }
 
 void ArrayParser::add_dim(ArrayExpr& expr, const Word& dim, const std::vector<Word>& axes) {
   if (expr.sharding.find(dim.text) != nullptr) {
     fail(dim.offset, dim.text.size(),
-         fmt::format("dim {} appears twice in {}", dim.text, expr.name));
+         fmt::format("dim {} appears twice in {}", dim.text, expr.name),
+         "expected every dim once: a diagonal or a trace is no array of the notation");
     return;
   }
   DimLayout layout{dim.text, {}};

@@ -40,6 +40,7 @@ struct ExplainedStep {
   bool memory_bound = false;
   std::vector<std::string> padding;
   std::vector<std::string> cuts;  // of operands, without a collective: "B[J, K] -> B[J_X, K]"
+  std::vector<std::string> cuts_after;  // of the output, last of all
   std::vector<PricedCollective> before, after;
 };
 

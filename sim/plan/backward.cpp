@@ -118,9 +118,9 @@ void add_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& 
 
 // The inverse reshape: the gradient has the rows that its device read.
 void reshape_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward) {
-  ShardedStatement step =
-      new_step(StatementKind::reshape,
-               fmt::format("{} = reshape({})", gradient_name(b, st.in[0]), gradient_name(b, st.out)));
+  ShardedStatement step = new_step(
+      StatementKind::reshape,
+      fmt::format("{} = reshape({})", gradient_name(b, st.in[0]), gradient_name(b, st.out)));
   const Read cotangent = read_gradient(b, st.out, forward.out, step);
   step.out = dual(forward.operands[0]);
   finish(b, std::move(step), {cotangent}, st.in[0]);
@@ -139,7 +139,8 @@ void elementwise_adjoint(Backward& b, const LayerStatement& st, const ShardedSta
   std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
   reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
   if (gated && i == 0) reads.push_back(read_array(b, st.in[1], forward.operands[1], step));
-  step.out = forward.operands[i];
+  step.out = dual(forward.operands[i]);
+  if (gated && i == 0) step.out.unreduced = forward.operands[1].unreduced;
   finish(b, std::move(step), reads, st.in[i]);
 }
 

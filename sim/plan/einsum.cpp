@@ -162,9 +162,9 @@ void check_unreduced(EinsumPlanner& p) {
                         p.name(i), p.name(1 - i), axis));
         return;
       }
-      p.plan.errors.push_back(fmt::format(
-          "{0} is a partial sum over {1}: expected {2} whole over {1}, found {2}{3}", p.name(i),
-          axis, p.name(1 - i), to_text(other)));
+      p.plan.errors.push_back(
+          fmt::format("{0} is a partial sum over {1}: expected {2} whole over {1}, found {2}{3}",
+                      p.name(i), axis, p.name(1 - i), to_text(other)));
     }
   }
 }

@@ -21,6 +21,16 @@ DimClass classify(std::string_view dim, const Sharding& other,
   return in_out ? DimClass::free : DimClass::summed;
 }
 
+// Where other axes cut the contracted dim of the other operand, too, a gather of one operand leaves
+// blocks that do not match: "Y cuts J of B".
+std::string unmatched(const Sharding& mine, const Sharding& other, const std::string& dim) {
+  std::vector<std::string> left;
+  for (const std::string& axis : other.find(dim)->axes) {
+    if (!has(mine.find(dim)->axes, axis)) left.push_back(axis);
+  }
+  return fmt::format("{}", fmt::join(left, ", "));
+}
+
 AxisCase single_case(const Einsum& e, const AxisView& v, const std::string& axis) {
   const auto i = static_cast<std::size_t>(v.in(0) ? 0 : 1);
   const std::string& name = e.in[i].array.name;
@@ -37,7 +47,14 @@ AxisCase single_case(const Einsum& e, const AxisView& v, const std::string& axis
     case DimClass::contracted:
       break;
   }
-  return {axis, 2, fmt::format("cuts the contracted dim {} of {} only", v.dim[i], name)};
+  std::string why = fmt::format("cuts the contracted dim {} of {} only", v.dim[i], name);
+  const std::string left = unmatched(e.in[i].layout, e.in[1 - i].layout, v.dim[i]);
+  if (!left.empty()) {
+    why += fmt::format(
+        "; a gather of {} alone is rejected: {} cuts {} of {}, so blocks would not match", name,
+        left, v.dim[i], other);
+  }
+  return {axis, 2, std::move(why)};
 }
 
 AxisCase axis_case(const Einsum& e, const std::string& axis) {
@@ -59,9 +76,10 @@ AxisCase axis_case(const Einsum& e, const std::string& axis) {
   }
   const std::string both = fmt::format("cuts {} of {} and {} of {}", v.dim[0], a, v.dim[1], b);
   if (v.kind[0] == DimClass::contracted || v.kind[1] == DimClass::contracted) {
+    const std::size_t i = v.kind[0] == DimClass::contracted ? 0 : 1;
     return {axis, 2,
-            both + fmt::format("; {} is contracted",
-                               v.kind[0] == DimClass::contracted ? v.dim[0] : v.dim[1])};
+            both + fmt::format("; {} is contracted, and {} cannot be cut over {} twice", v.dim[i],
+                               i == 0 ? b : a, axis)};
   }
   return {axis, 4, both};
 }

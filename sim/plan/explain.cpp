@@ -40,7 +40,12 @@ ExplainedStep explained(const Pricing& on, const ShardedStatement& step, int sta
   return result;
 }
 
-// Operands of a forward step that devices cut out of what they hold.
+std::string cut_text(const std::string& name, const Sharding& from, const Sharding& to) {
+  return fmt::format("{0}{1} -> {0}{2}", name, to_text(from), to_text(to));
+}
+
+// Operands of a forward step that devices cut out of what they hold, and an output of which they
+// keep a part.
 void note_cuts(const Layer& layer, const ShardedLayer& sharded, ExplainedStep& step) {
   const ShardedStatement& s = step.what;
   if (s.pass != Pass::forward) return;
@@ -51,9 +56,11 @@ void note_cuts(const Layer& layer, const ShardedLayer& sharded, ExplainedStep& s
       if (c.tensor == name) now = c.after;
     }
     if (now == s.operands[i] || !only_slices(now, s.operands[i])) continue;
-    step.cuts.push_back(
-        fmt::format("{0}{1} -> {0}{2}", name, to_text(now), to_text(s.operands[i])));
+    step.cuts.push_back(cut_text(name, now, s.operands[i]));
   }
+  const Sharding& kept = sharded.held[static_cast<std::size_t>(layer.tensor(s.out_name))];
+  const Sharding& made = s.after.empty() ? s.out : s.after.back().after;
+  if (made != kept) step.cuts_after.push_back(cut_text(s.out_name, made, kept));
 }
 
 std::string_view role_name(TensorRole role) {
@@ -166,8 +173,7 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   const double bytes = dtype_bytes(setting.dtype);
   const Precision precision{bytes, bytes, bytes, bytes};
   PriceBook prices = price_book(setting);
-  const ShardInput input{layer,   layouts, setting.mesh, precision, prices,
-                         nullptr, false,   true};
+  const ShardInput input{layer, layouts, setting.mesh, precision, prices, nullptr, false, true};
   ShardedLayer sharded = shard(input, problems);
   require_stated_sums(layer, layouts, sharded, problems);
   if (problems.size() != before) return result;

@@ -142,9 +142,10 @@ void check_layers_fit(const RunSpec& spec, const Prepared& run, std::vector<Prob
   }
   problems.push_back(
       {spec.layers.given ? spec.layers.pos : spec.model_spec.pos,
-       fmt::format("expected {} layers that read what the one before them makes, found a layer that "
-                   "makes {} and reads {}",
-                   run.layers, outputs, inputs.empty() ? "no input" : inputs),
+       fmt::format(
+           "expected {} layers that read what the one before them makes, found a layer that "
+           "makes {} and reads {}",
+           run.layers, outputs, inputs.empty() ? "no input" : inputs),
        near.empty() ? "write layers: 1, or give an output the dims of an input" : near});
 }
 

@@ -9,9 +9,10 @@
 // A gathered copy serves every later reader. Collectives before a statement are those that it is
 // the first to need; those after it turn its output into the layout that A is held in.
 //
-// Partial sums may pass through einsums, adds and reshapes alone. A layout entry that keeps an array
-// unreduced into anything else is a problem at that statement. Two partial sums over the same axes
-// that only an add reads are left as they are, so that their sum is reduced once:
+// Partial sums may pass through what is linear: einsums, adds, reshapes, and the second factor of a
+// gated product. A layout that keeps an array unreduced into anything else is a problem there. Two
+// partial sums over the same axes that only an add reads are left as they are, so that their sum is
+// reduced once:
 //
 //   Sub = Attn{U_Y} + Mlp{U_Y}            after: one all-reduce of Sub, none of Attn and Mlp
 #pragma once

@@ -139,30 +139,64 @@ Sharding agreed(const Sharder& s, const LayerStatement& st, const Sharding& a, c
   return result;
 }
 
+// A product is linear in each factor: the second, U of silu(G) * U, may be a partial sum over axes
+// that the first is whole on.
+void pass_sums_on(Sharder& s, const LayerStatement& st, Needs& needs) {
+  for (const std::string& axis : held(s, st.in[1]).unreduced) {
+    if (needs.out.dim_of_axis(axis) != nullptr) {
+      report(s, st,
+             fmt::format("{0} is a partial sum over {1}: expected {2} whole over {1}, found {2}{3}",
+                         tensor(s, st.in[1]).name, axis, tensor(s, st.in[0]).name,
+                         to_text(held(s, st.in[0]))),
+             fmt::format("give {} a layout without {{U}}", tensor(s, st.in[1]).name));
+      return;
+    }
+    needs.operands[1].unreduced.push_back(axis);
+    needs.out.unreduced.push_back(axis);
+  }
+}
+
 Needs elementwise_needs(Sharder& s, const LayerStatement& st) {
   Sharding layout = reduced(s, st, st.in[0], st.function);
-  if (st.kind == StatementKind::gated) {
-    const std::string what = fmt::format("the product with {}(...)", st.function);
-    layout = agreed(s, st, layout, reduced(s, st, st.in[1], what));
+  const bool gated = st.kind == StatementKind::gated;
+  if (gated) {
+    Sharding other = held(s, st.in[1]);
+    other.unreduced.clear();
+    layout = agreed(s, st, layout, other);
   }
-  return {std::vector<Sharding>(st.in.size(), layout),   layout, {}, {}, {},
-          "the operands are combined element by element"};
+  Needs needs{std::vector<Sharding>(st.in.size(), layout),   layout, {}, {}, {},
+              "the operands are combined element by element"};
+  if (gated) pass_sums_on(s, st, needs);
+  return needs;
+}
+
+// A sum over devices of what is added counts it once per device, unless it is a part there, too.
+void report_unlike_sums(Sharder& s, const LayerStatement& st) {
+  const auto over = [&](std::size_t i) {
+    return fmt::format("{}", fmt::join(held(s, st.in[i]).unreduced, ", "));
+  };
+  const std::size_t first = over(0).empty() ? 1 : 0;
+  const std::string& sum = tensor(s, st.in[first]).name;
+  const std::string& other = tensor(s, st.in[1 - first]).name;
+  if (over(1 - first).empty()) {
+    report(s, st,
+           fmt::format("{0} is a partial sum over {1}, {2} is none: the sum would count {2} once "
+                       "for every device of {1}",
+                       sum, over(first), other),
+           fmt::format("give {} a layout without {{U}}", sum));
+    return;
+  }
+  report(s, st,
+         fmt::format("{0} is a partial sum over {1}, {2} one over {3}: each would be counted once "
+                     "for every device of the other's axes",
+                     sum, over(first), other, over(1 - first)),
+         fmt::format("give {} and {} layouts without {{U}}", sum, other));
 }
 
 Needs add_needs(Sharder& s, const LayerStatement& st) {
   const Sharding& a = held(s, st.in[0]);
   const Sharding& b = held(s, st.in[1]);
-  if (a.unreduced != b.unreduced) {
-    const bool first = !a.unreduced.empty();
-    report(s, st,
-           fmt::format(
-               "{} is a partial sum over {}, {} is not over the same axes: the sum would count "
-               "{} once per device",
-               tensor(s, st.in[first ? 0 : 1]).name,
-               fmt::join(first ? a.unreduced : b.unreduced, ", "),
-               tensor(s, st.in[first ? 1 : 0]).name, tensor(s, st.in[first ? 1 : 0]).name),
-           "give both the same layout, or one without {U}");
-  }
+  if (a.unreduced != b.unreduced) report_unlike_sums(s, st);
   Sharding layout = a == b ? a : agreed(s, st, a, b);
   if (a.unreduced == b.unreduced) layout.unreduced = a.unreduced;
   return {{layout, layout}, layout, {}, {}, {}, "the operands are added element by element"};
@@ -255,8 +289,7 @@ Needs attention_needs(Sharder& s, const LayerStatement& st) {
 
 Needs reshape_needs(Sharder& s, const LayerStatement& st) {
   const Sharding& in = held(s, st.in[0]);
-  Reshaped result =
-      reshaped(s.in.layer, s.in.mesh, tensor(s, st.in[0]), in, tensor(s, st.out));
+  Reshaped result = reshaped(s.in.layer, s.in.mesh, tensor(s, st.in[0]), in, tensor(s, st.out));
   if (!result.error.empty()) {
     report(s, st, std::move(result.error), std::move(result.hint));
     result.out = whole(tensor(s, st.out).dims);

@@ -116,11 +116,15 @@ std::string step_text(const ExplainedStep& step) {
     label = "";
   }
   for (const PricedCollective& c : step.before) text += collective_lines("before", c);
-  for (const std::string& cut : step.cuts) {
-    text += entry("cut", cut + ", free: every device keeps a part of what it has");
-  }
+  const auto cut_lines = [&](const std::vector<std::string>& cuts) {
+    for (const std::string& cut : cuts) {
+      text += entry("cut", cut + ", free: every device keeps a part of what it has");
+    }
+  };
+  cut_lines(step.cuts);
   text += compute_lines(step);
   for (const PricedCollective& c : step.after) text += collective_lines("after", c);
+  cut_lines(step.cuts_after);
   if (!step.what.idle_axes.empty()) {
     text += entry("idle", fmt::format("over {} the devices repeat the same work",
                                       on_axes(step.what.idle_axes)));

@@ -72,6 +72,7 @@ Json step(const ExplainedStep& s) {
                 {"idle_axes", s.what.idle_axes},
                 {"padding", s.padding},
                 {"cuts", s.cuts},
+                {"cuts_after", s.cuts_after},
                 {"before", collectives(s.before)},
                 {"after", collectives(s.after)}};
 }

@@ -30,6 +30,8 @@ CASES = {
                            "--dims I=4096,J=8192,K=1024 --topology switch:8 --bandwidth 450GB/s",
     "explain-reshard": "explain 'A[I_X, J] -> A[I, J_X]' --mesh X=4,Y=2 --dims I=4096,J=8192 "
                        "--bandwidth 100GB/s --latency 1us",
+    "explain-reshape": "explain 'Q[B, T, N_XY, H] = reshape(Qf[B, T, M_X])' --mesh X=4,Y=2 "
+                       "--dims B=8,T=128,N=8,H=64,M=512 --pass both",
     "explain-mlp-by-hand": "explain configs/runs/mlp-by-hand.yaml",
     "explain-llama3-70b": "explain configs/runs/llama3-70b-v5p-64.yaml",
     "check": "check configs/runs/llama3-70b-v5p-64.yaml",

@@ -24,6 +24,7 @@ TEST_CASE("arrays are read and printed in one form") {
       {"A[I_ZY, J]", "[I_{ZY}, J]"},
       {"  A [ I_X , J ] { U_Z } ", "[I_X, J]{U_Z}"},
       {"A[I]{U_XY}", "[I]{U_{XY}}"},
+      {"A[I]{U_YX}", "[I]{U_{XY}}"},  // a sum has no order
       {"A[B_{data,fsdp}, D]", "[B_{data,fsdp}, D]"},
       {"A[B_data, D_X]", "[B_data, D_X]"},
       {"A[B_{ data , X }]", "[B_{data,X}]"},
@@ -70,7 +71,8 @@ TEST_CASE("what is wrong with an array is said where it is") {
       {"A[Q_X]", 3, 1, "unknown dim \"Q\": no size is given for it",
        "expected one of I, J, K, B, D"},
       {"A[IQ]", 3, 2, "unknown dim \"IQ\": no size is given for it", ""},
-      {"A[I, I]", 6, 1, "dim I appears twice in A", ""},
+      {"A[I, I]", 6, 1, "dim I appears twice in A",
+       "expected every dim once: a diagonal or a trace is no array of the notation"},
       {"A[I", 4, 1, "expected \",\" or \"]\" in A[...], found end of text", ""},
       {"A[I,]", 5, 1, "expected a dim in A[...], found \"]\"", ""},
       {"A[]", 3, 1, "expected a dim in A[...], found \"]\"", ""},

@@ -107,16 +107,11 @@ TEST_CASE("what may be done where a cut would go inside a head") {
 }
 
 // Heads made flat, taken apart, attended to and put together again.
-const Names kFlat = {"Qf[B,T,M] = X[B,T,D] * Wq[D,M]",
-                     "Kf[B,T,L] = X * Wk[D,L]",
-                     "Q[B,T,N,H] = reshape(Qf)",
-                     "V[B,T,K,H] = reshape(Kf)",
-                     "O = attention(Q, V, V, causal)",
-                     "Of[B,T,M] = reshape(O)",
-                     "Wo3[N,H,D] = reshape(Wo[M,D])",
-                     "P[B,T,D] = O * Wo3",
-                     "R[B,T,D] = Of * Wr[M,D]",
-                     "Out = P + R"};
+const Names kFlat = {"Qf[B,T,M] = X[B,T,D] * Wq[D,M]", "Kf[B,T,L] = X * Wk[D,L]",
+                     "Q[B,T,N,H] = reshape(Qf)",       "V[B,T,K,H] = reshape(Kf)",
+                     "O = attention(Q, V, V, causal)", "Of[B,T,M] = reshape(O)",
+                     "Wo3[N,H,D] = reshape(Wo[M,D])",  "P[B,T,D] = O * Wo3",
+                     "R[B,T,D] = Of * Wr[M,D]",        "Out = P + R"};
 
 Case flat(const Mesh& mesh, Names tensors, const std::string& recompute = "none") {
   Case c{model(kFlat, {{"D", 5}, {"N", 4}, {"K", 2}, {"H", 3}, {"M", 12}, {"L", 6}}),

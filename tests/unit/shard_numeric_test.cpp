@@ -151,7 +151,7 @@ TEST_CASE("proof: partial sums that pass through linear statements") {
   const Network n = network("torus:2x2", {{"X", {"x"}}, {"Y", {"y"}}});
   PlannedMoves moves(n, in_turn(0));
   Case c{model({"P[B,T,F] = In[B,T,D] * Wa[D,F]", "R[B,T,F] = In * Wb[D,F]", "S = P + R",
-                "Out[B,T,D] = S * Wc[F,D]"},
+                "G = silu(E[B,T,F]) * S", "Out[B,T,D] = G * Wc[F,D]"},
                {{"D", 8}, {"F", 4}}),
          batch(4, 4),
          n.mesh,
@@ -162,11 +162,12 @@ TEST_CASE("proof: partial sums that pass through linear statements") {
   for (const std::string out :
        {"Out[B,T,D]", "Out[B,T_Y,D]", "Out[B_X,T,D]{U_Y}", "Out[B,T,D_X]"}) {
     CAPTURE(out);
-    c.tensors = {"In[B_X,T,D_Y]",   "Wa[D_Y,F]",       "Wb[D_Y,F]", "P[B_X,T,F]{U_Y}",
-                 "R[B_X,T,F]{U_Y}", "S[B_X,T,F]{U_Y}", out};
+    c.tensors = {"In[B_X,T,D_Y]",   "Wa[D_Y,F]",       "Wb[D_Y,F]",
+                 "P[B_X,T,F]{U_Y}", "R[B_X,T,F]{U_Y}", "S[B_X,T,F]{U_Y}",
+                 "E[B_X,T,F]",      "G[B_X,T,F]{U_Y}", out};
     const Sharded cut = shard_case(c);
     REQUIRE(messages(cut.problems) == std::vector<std::string>{});
-    CHECK(cut.result.steps[3].operands[0].unreduced == std::vector<std::string>{"Y"});
+    CHECK(cut.result.steps[4].operands[0].unreduced == std::vector<std::string>{"Y"});
     CHECK(prove(cut, n.mesh, expected, std::ref(moves)) == "");
   }
 }

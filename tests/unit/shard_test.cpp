@@ -115,6 +115,34 @@ TEST_CASE("the case of every axis, and what moves") {
   }
 }
 
+TEST_CASE("cases say what is impossible") {
+  struct Row {
+    Lines tensors;
+    std::string axis, why;
+  };
+  const std::vector<Row> rows = {
+      {{"A[I,J_X]", "B2[J_Y,K]"},
+       "X",
+       "cuts the contracted dim J of A only; a gather of A alone is rejected: Y cuts J of B2, so "
+       "blocks would not match"},
+      {{"A[I,J_XY]", "B2[J_X,K]"}, "Y", "cuts the contracted dim J of A only"},
+      {{"A[I_X,J]", "B2[J_X,K]"},
+       "X",
+       "cuts I of A and J of B2; J is contracted, and A cannot be cut over X twice"},
+      {{"A[I,J_X]", "B2[J,K_X]"},
+       "X",
+       "cuts J of A and K of B2; J is contracted, and B2 cannot be cut over X twice"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.tensors);
+    const std::vector<AxisCase> cases = matmul(row.tensors).result.steps[0].cases;
+    const auto found = std::find_if(cases.begin(), cases.end(),
+                                    [&](const AxisCase& c) { return c.axis == row.axis; });
+    REQUIRE(found != cases.end());
+    CHECK(found->number == 2);
+    CHECK(found->why == row.why);
+  }
+}
+
 TEST_CASE("without a pin the cheaper of gathering and reducing is chosen") {
   // A is 4 KiB, C is 3 KiB: an all-reduce moves more than A, a reduce-scatter less.
   const auto run = [](const Lines& tensors) {
@@ -204,7 +232,7 @@ TEST_CASE("a batch dim cut alike in both operands is no case") {
 }
 
 TEST_CASE("partial sums pass through linear statements alone") {
-  const std::vector<std::pair<std::string, int>> dims = {{"I", 8}, {"J", 8}, {"K", 8}};
+  const std::vector<std::pair<std::string, int>> dims = {{"I", 8}, {"J", 8}, {"K", 8}, {"M", 64}};
   const std::string make = "P[I,K] = A[I,J] * Wb[J,K]";
   const Lines cut = {"A[I,J_X]", "Wb[J_X,K]", "P[I,K]{U_X}", "R[I,K]{U_X}"};
   struct Row {
@@ -226,14 +254,27 @@ TEST_CASE("partial sums pass through linear statements alone") {
        "sum",
        ""},
       {"R = P + Z[I,K]",
-       "P is a partial sum over X, Z is not over the same axes: the sum would count Z once per "
-       "device",
+       "P is a partial sum over X, Z is none: the sum would count Z once for every device of X",
        ""},
+      {"R[I,K] = silu(Z[I,K]) * P", "", "[I, K]{U_X}"},
+      {"R[I,K] = silu(P) * Z[I,K]",
+       "silu of P, which is a partial sum over X: the sum of silu over the devices is not silu of "
+       "the sum",
+       ""},
+      {"R[K] = P * P",
+       "P and P are both partial sums over X: the sum of their products over the devices is not "
+       "the product of their sums",
+       ""},
+      {"R[I] = P * Wk[K]", "P is a partial sum over X: expected Wk whole over X, found Wk[K_X]",
+       ""},
+      {"R[M] = reshape(P)", "", "[M]{U_X}"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.next);
     Lines tensors = cut;
-    if (row.next.find("[I,J]") != std::string::npos) tensors.back() = "R[I,J]{U_X}";
+    const std::string made = row.next.substr(0, row.next.find(" = "));
+    if (made.find('[') != std::string::npos) tensors.back() = made + "{U_X}";
+    if (row.next.find("Wk") != std::string::npos) tensors.push_back("Wk[K_X]");
     const Sharded s = shard_case(
         {model({make, row.next}, dims), batch(4, 4), mesh({{"X", 4}}), {}, tensors, {}}, false);
     if (row.problem.empty()) {
@@ -248,17 +289,49 @@ TEST_CASE("partial sums pass through linear statements alone") {
   }
 }
 
-TEST_CASE("products of partial sums are refused") {
-  const Sharded s = shard_case(
-      {model({"P[I,K] = A[I,J] * Wb[J,K]", "R[I,K] = P * P"}, {{"I", 8}, {"J", 8}, {"K", 8}}),
-       batch(4, 4),
-       mesh({{"X", 4}}),
-       {},
-       {"A[I,J_X]", "Wb[J_X,K]", "P[I,K]{U_X}"},
-       {}},
-      false);
-  CHECK(messages(s.problems) ==
-        Lines{"P is a partial sum over X, so P must be whole and replicated over X"});
+TEST_CASE("partial sums over different axes, and products with a factor that is cut") {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"R = P + Q",
+       "P is a partial sum over X, Q one over Y: each would be counted once for every device of "
+       "the other's axes"},
+      {"R = silu(Z[I,K]) * P",
+       "P is a partial sum over X: expected Z whole over X, found Z[I_X, K]"}};
+  for (const auto& [next, expected] : rows) {
+    CAPTURE(next);
+    Lines tensors = {"A[I,J_X]", "Wb[J_X,K]", "P[I,K]{U_X}",
+                     "E[I,J_Y]", "Wc[J_Y,K]", "Q[I,K]{U_Y}"};
+    if (next.find('Z') != std::string::npos) tensors.push_back("Z[I_X,K]");
+    const Sharded s =
+        shard_case({model({"P[I,K] = A[I,J] * Wb[J,K]", "Q[I,K] = E[I,J] * Wc[J,K]", next},
+                          {{"I", 8}, {"J", 8}, {"K", 8}}),
+                    batch(4, 4),
+                    mesh({{"X", 4}, {"Y", 2}}),
+                    {},
+                    tensors,
+                    {}},
+                   false);
+    CHECK(messages(s.problems) == Lines{expected});
+  }
+}
+
+TEST_CASE("a batch dim cut differently in the operands is refused where nobody chooses") {
+  const std::vector<std::pair<Lines, bool>> rows = {{{"A[B_X,I,J]", "Wb[B_Y,J,K]"}, true},
+                                                    {{"A[B_XY,I,J]", "Wb[B_YX,J,K]"}, true},
+                                                    {{"A[B_XY,I,J]", "Wb[B_Y,J,K]"}, true},
+                                                    {{"A[B_XY,I,J]", "Wb[B_X,J,K]"}, false},
+                                                    {{"A[B,I,J]", "Wb[B_Y,J,K]"}, false}};
+  for (const auto& [tensors, clash] : rows) {
+    CAPTURE(tensors);
+    Case c{model({"C[B,I,K] = A[B,I,J] * Wb[B,J,K]"}, {{"I", 8}, {"J", 8}, {"K", 8}}),
+           batch(8, 4),
+           mesh({{"X", 4}, {"Y", 2}}),
+           {},
+           tensors,
+           {}};
+    CHECK(messages(shard_case(c, false).problems) == Lines{});
+    c.refuse_clash = true;
+    CHECK(shard_case(c, false).problems.size() == (clash ? 1 : 0));
+  }
 }
 
 Case layer_case(std::vector<PresetSpec> presets) {

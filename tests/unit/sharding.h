@@ -210,6 +210,7 @@ struct Case {
   Precision precision;
   std::string recompute = "none";
   bool refuse_ties = false;
+  bool refuse_clash = false;
 };
 
 // "A[I_X, J]" over the mesh, and a layer with one array A of as many dims (I, J, K, L, M).
@@ -254,8 +255,10 @@ inline Sharded shard_case(const Case& c, bool with_backward = true) {
   }
   if (!s.problems.empty()) return s;
   PriceBook prices = torus_pricing(c.mesh);
-  const ShardInput input{
-      s.layer, s.layouts, c.mesh, c.precision, prices, find_recompute(c.recompute), c.refuse_ties};
+  const ShardInput input{s.layer,       s.layouts,
+                         c.mesh,        c.precision,
+                         prices,        find_recompute(c.recompute),
+                         c.refuse_ties, c.refuse_clash};
   s.result = shard(input, s.problems);
   if (with_backward && s.problems.empty()) append_backward(input, s.result);
   return s;
