@@ -21,8 +21,8 @@ DimClass classify(std::string_view dim, const Sharding& other,
   return in_out ? DimClass::free : DimClass::summed;
 }
 
-// Where other axes cut the contracted dim of the other operand, too, a gather of one operand leaves
-// blocks that do not match: "Y cuts J of B".
+// The axes that cut the shared dim in the other operand alone: whatever is done to one operand, its
+// blocks do not match before those are dealt with, too.
 std::string unmatched(const Sharding& mine, const Sharding& other, const std::string& dim) {
   std::vector<std::string> left;
   for (const std::string& axis : other.find(dim)->axes) {
@@ -39,6 +39,12 @@ AxisCase single_case(const Einsum& e, const AxisView& v, const std::string& axis
     case DimClass::free:
       return {axis, 1, fmt::format("cuts {} of {} only, and so of {}", v.dim[i], name, e.out.name)};
     case DimClass::batch:
+      if (const std::string left = unmatched(e.in[i].layout, e.in[1 - i].layout, v.dim[i]);
+          !left.empty()) {
+        return {axis, 1,
+                fmt::format("cuts the batch dim {} of {}, but {} that of {}: one of them moves",
+                            v.dim[i], name, left, other)};
+      }
       return {axis, 1,
               fmt::format("cuts the batch dim {} of {}; {} keeps its block of it", v.dim[i], name,
                           other)};

@@ -67,20 +67,22 @@ bool begins_with(const std::vector<std::string>& axes, const std::vector<std::st
   return axes.size() >= first.size() && std::equal(first.begin(), first.end(), axes.begin());
 }
 
-// A batch dim is in both operands and the output: blocks are multiplied where they lie, if both are
-// cut alike. Which one is to move is the user's to say (JAX refuses it, too).
-void check_batch_dims(Sharder& s, const LayerStatement& st, const Einsum& einsum) {
-  for (const std::string& dim : einsum.out_dims) {
-    const DimLayout* a = einsum.in[0].layout.find(dim);
-    const DimLayout* b = einsum.in[1].layout.find(dim);
+// A batch dim is in both operands and the output: blocks are computed with where they lie, if both
+// are cut alike. Which one is to move is the user's to say (JAX refuses it, too).
+void check_batch_dims(Sharder& s, const LayerStatement& st, int one, int other,
+                      const std::vector<std::string>& dims) {
+  if (!s.in.refuse_clash) return;
+  for (const std::string& dim : dims) {
+    const DimLayout* a = held(s, one).find(dim);
+    const DimLayout* b = held(s, other).find(dim);
     if (a == nullptr || b == nullptr || begins_with(a->axes, b->axes) ||
         begins_with(b->axes, a->axes)) {
       continue;
     }
     report(s, st,
            fmt::format("expected the batch dim {} cut alike in both operands, found {}{} and {}{}",
-                       dim, einsum.in[0].array.name, to_text(einsum.in[0].layout),
-                       einsum.in[1].array.name, to_text(einsum.in[1].layout)),
+                       dim, tensor(s, one).name, to_text(held(s, one)), tensor(s, other).name,
+                       to_text(held(s, other))),
            "give one of them the layout of the other on it; with on_ambiguity: choose in a run "
            "file the cheaper is moved");
   }
@@ -98,7 +100,7 @@ Needs einsum_needs(Sharder& s, const LayerStatement& st) {
       fmt::format("give {} a layout without {{U}}",
                   tensor(s, st.in[einsum.in[0].layout.unreduced.empty() ? 1 : 0]).name);
   for (std::string& error : plan.errors) report(s, st, std::move(error), way_out);
-  if (s.in.refuse_clash) check_batch_dims(s, st, einsum);
+  check_batch_dims(s, st, st.in[0], st.in[1], einsum.out_dims);
   if (!plan.ties.empty()) say_tie(s, st, plan);
   return {{plan.operands[0], plan.operands[1]},
           plan.out,
@@ -263,6 +265,10 @@ void fit_heads(const Sharder& s, DimLayout& heads) {
 Needs attention_needs(Sharder& s, const LayerStatement& st) {
   std::vector<Sharding> in;
   for (const int t : st.in) in.push_back(reduced(s, st, t, "attention"));
+  const std::vector<std::string>& dims = tensor(s, st.in[0]).dims;
+  const std::vector<std::string> batch(dims.begin(), dims.end() - 3);
+  check_batch_dims(s, st, st.in[0], st.in[1], batch);
+  if (st.in[2] != st.in[1]) check_batch_dims(s, st, st.in[0], st.in[2], batch);
   const auto axes = attention_axes(in);
   const std::size_t heads = axes.size() - 2;
   for (std::size_t i = 0; i < in.size(); ++i) {

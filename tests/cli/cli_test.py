@@ -29,6 +29,7 @@ EXPLAINED = [
     ["explain", "C[I_X, K] = A[I_X, J] * B[J_Y, K_X]", *SIZES, "--pass", "both"],
     ["explain", "C[I,K] = A[I,J_X] * B[J_Y,K]", *SIZES, "--bandwidth", "100GB/s"],
     ["explain", "Q[I,N_X,H] = reshape(Qf[I,M_X])", "--mesh", "X=4", "--dims", "I=2,M=64,N=4,H=16"],
+    ["explain", "tests/bad/batch-dims.yaml", "--set", "on_ambiguity=choose"],
     ["explain", "A[I_{data,fsdp}, J]", "--mesh", "data=4,fsdp=2,pipeline=3", "--dims", "I=64,J=7"],
     ["explain", "configs/runs/llama3-70b-v5p-64.yaml"],
     ["explain", "configs/runs/mlp-by-hand.yaml"],

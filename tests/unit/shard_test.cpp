@@ -143,6 +143,21 @@ TEST_CASE("cases say what is impossible") {
   }
 }
 
+TEST_CASE("batch dims that do not match are said to move") {
+  Case c{model({"C[B,I,K] = A[B,I,J] * Wb[B,J,K]"}, {{"I", 8}, {"J", 8}, {"K", 8}}),
+         batch(8, 4),
+         mesh({{"X", 4}, {"Y", 2}}),
+         {},
+         {"A[B_X,I,J]", "Wb[B_Y,J,K]"},
+         {}};
+  std::vector<AxisCase> cases = shard_case(c, false).result.steps[0].cases;
+  CHECK(cases[0].why == "cuts the batch dim B of A, but Y that of Wb: one of them moves");
+  CHECK(cases[1].why == "cuts the batch dim B of Wb, but X that of A: one of them moves");
+  c.tensors = {"A[B_XY,I,J]", "Wb[B_X,J,K]"};
+  cases = shard_case(c, false).result.steps[0].cases;
+  CHECK(cases[1].why == "cuts the batch dim B of A; Wb keeps its block of it");
+}
+
 TEST_CASE("without a pin the cheaper of gathering and reducing is chosen") {
   // A is 4 KiB, C is 3 KiB: an all-reduce moves more than A, a reduce-scatter less.
   const auto run = [](const Lines& tensors) {
