@@ -63,10 +63,11 @@ Sharding final_layout(Sharder& s, const LayerStatement& st, const Sharding& yiel
   result = w->held;
   for (const std::string& axis : w->held.unreduced) {
     if (has(yielded.unreduced, axis)) continue;
+    std::erase(result.unreduced, axis);
     report(s, st,
            fmt::format("{} is not a partial sum over {} here, so it cannot be kept as one",
-                       tensor(s, st.out).name, axis));
-    std::erase(result.unreduced, axis);
+                       tensor(s, st.out).name, axis),
+           fmt::format("write {}{}", tensor(s, st.out).name, to_text(result)));
   }
   return result;
 }
