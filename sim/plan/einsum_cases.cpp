@@ -31,6 +31,17 @@ std::string unmatched(const Sharding& mine, const Sharding& other, const std::st
   return fmt::format("{}", fmt::join(left, ", "));
 }
 
+// J_XY and J_YX are of one size, but not the same rows.
+std::string other_order(const Einsum& e, const std::string& dim) {
+  const DimLayout& a = *e.in[0].layout.find(dim);
+  const DimLayout& b = *e.in[1].layout.find(dim);
+  const auto differ = std::mismatch(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end());
+  if (differ.first == a.axes.end() || differ.second == b.axes.end()) return "";
+  return fmt::format("; {} of {} and {} of {} are other rows: one of them moves",
+                     to_text(Sharding{{a}, {}}), e.in[0].array.name, to_text(Sharding{{b}, {}}),
+                     e.in[1].array.name);
+}
+
 AxisCase single_case(const Einsum& e, const AxisView& v, const std::string& axis) {
   const auto i = static_cast<std::size_t>(v.in(0) ? 0 : 1);
   const std::string& name = e.in[i].array.name;
@@ -74,11 +85,13 @@ AxisCase axis_case(const Einsum& e, const std::string& axis) {
                     : "cuts neither operand: its devices repeat the same work"};
   }
   if (!v.in(0) || !v.in(1)) return single_case(e, v, axis);
-  if (same_shared_dim(v) && v.kind[0] == DimClass::batch) {
-    return {axis, 1, fmt::format("cuts the batch dim {} of both", v.dim[0])};
-  }
   if (same_shared_dim(v)) {
-    return {axis, 3, fmt::format("cuts the contracted dim {} of both: partial sums", v.dim[0])};
+    const std::string order = other_order(e, v.dim[0]);
+    if (v.kind[0] == DimClass::batch) {
+      return {axis, 1, fmt::format("cuts the batch dim {} of both{}", v.dim[0], order)};
+    }
+    return {axis, 3,
+            fmt::format("cuts the contracted dim {} of both: partial sums{}", v.dim[0], order)};
   }
   const std::string both = fmt::format("cuts {} of {} and {} of {}", v.dim[0], a, v.dim[1], b);
   if (v.kind[0] == DimClass::contracted || v.kind[1] == DimClass::contracted) {

@@ -143,6 +143,14 @@ TEST_CASE("cases say what is impossible") {
   }
 }
 
+TEST_CASE("equal sizes in another order are said to be other rows") {
+  const std::string why = "cuts the contracted dim J of both: partial sums";
+  const std::string other = "; [J_{XY}] of A and [J_{YX}] of B2 are other rows: one of them moves";
+  CHECK(matmul({"A[I,J_XY]", "B2[J_YX,K]"}).result.steps[0].cases[1].why == why + other);
+  CHECK(matmul({"A[I,J_XY]", "B2[J_XY,K]"}).result.steps[0].cases[1].why == why);
+  CHECK(matmul({"A[I,J_XY]", "B2[J_X,K]"}).result.steps[0].cases[0].why == why);
+}
+
 TEST_CASE("batch dims that do not match are said to move") {
   Case c{model({"C[B,I,K] = A[B,I,J] * Wb[B,J,K]"}, {{"I", 8}, {"J", 8}, {"K", 8}}),
          batch(8, 4),
