@@ -15,6 +15,7 @@
 #include "command/arguments.h"
 #include "plan/clusters.h"
 #include "plan/explain.h"
+#include "plan/placement.h"
 #include "plan/stated_layouts.h"
 #include "report/explain.h"
 #include "spec/load.h"

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/must.h"
 
 namespace shardsim {
@@ -13,7 +16,14 @@ int Cluster::devices() const {
 }
 
 LinkId Cluster::link(DeviceId device, int port) const {
-  return LinkId{static_cast<std::uint32_t>(device) * static_cast<std::uint32_t>(ports.size()) +
+  const auto p = static_cast<std::size_t>(port);
+  const auto count = static_cast<std::uint32_t>(ports.size());
+  if (ports[p].block.empty()) {
+    return LinkId{static_cast<std::uint32_t>(device) * count + static_cast<std::uint32_t>(port)};
+  }
+  std::vector<int> at = coordinates(device);
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] -= at[i] % ports[p].block[i];
+  return LinkId{static_cast<std::uint32_t>(this->device(at)) * count +
                 static_cast<std::uint32_t>(port)};
 }
 
@@ -26,15 +36,58 @@ const Port& Cluster::port(LinkId link) const {
 }
 
 int Cluster::port_of(int axis, int direction) const {
-  const Wiring wiring = axes[static_cast<std::size_t>(axis)].wiring;
-  if (wiring == Wiring::star) return 0;
-  must(direction > 0 || wiring != Wiring::ring_oneway, "a one-way ring has no way back");
-  const bool back = direction < 0 && wiring == Wiring::ring;
+  const Axis& along = axes[static_cast<std::size_t>(axis)];
+  if (along.wiring == Wiring::star) {
+    return levels[static_cast<std::size_t>(along.level)].up.front();
+  }
+  must(direction > 0 || along.wiring != Wiring::ring_oneway, "a one-way ring has no way back");
+  if (along.wiring == Wiring::pair) direction = 1;
+  if (along.wiring == Wiring::full_mesh) {
+    const int span = span_of(axis);
+    direction = (direction * along.stride % span + span) % span;
+  }
   for (std::size_t p = 0; p < ports.size(); ++p) {
-    if (ports[p].axis == axis) return static_cast<int>(p) + (back ? 1 : 0);
+    const Axis& its = axes[static_cast<std::size_t>(ports[p].axis)];
+    if (its.hardware == along.hardware && ports[p].direction == direction) {
+      return static_cast<int>(p);
+    }
   }
   must(false, "every axis that is not a star owns a port");
   return 0;
+}
+
+int Cluster::sharers(const Port& port) const {
+  int n = 1;
+  for (const int b : port.block) n *= b;
+  return n;
+}
+
+std::pair<int, int> Cluster::parts_of(int axis) const {
+  const auto same = [&](int i) {
+    return axes[static_cast<std::size_t>(i)].hardware ==
+           axes[static_cast<std::size_t>(axis)].hardware;
+  };
+  int first = axis, last = axis + 1;
+  while (first > 0 && same(first - 1)) --first;
+  while (last < static_cast<int>(axes.size()) && same(last)) ++last;
+  return {first, last};
+}
+
+int Cluster::span_of(int axis) const {
+  const auto [first, last] = parts_of(axis);
+  int span = 1;
+  for (int i = first; i < last; ++i) span *= axes[static_cast<std::size_t>(i)].size;
+  return span;
+}
+
+bool Cluster::wraps(int axis) const {
+  const Axis& a = axes[static_cast<std::size_t>(axis)];
+  if (a.wiring == Wiring::pair || a.wiring == Wiring::line) return false;
+  return a.wiring == Wiring::star || a.stride * a.size == span_of(axis);
+}
+
+bool Cluster::uniform(int axis) const {
+  return axes[static_cast<std::size_t>(axis)].wiring == Wiring::pair || wraps(axis);
 }
 
 std::string Cluster::link_name(LinkId link) const {
@@ -61,6 +114,28 @@ DeviceId Cluster::device(std::span<const int> at) const {
   return DeviceId{id};
 }
 
+void split_axis(Cluster& cluster, int axis, int major) {
+  const auto i = static_cast<std::size_t>(axis);
+  Axis& whole = cluster.axes[i];
+  must(whole.size % major == 0, "the parts of an axis are equally long");
+  must(whole.wiring != Wiring::pair && whole.wiring != Wiring::ring_oneway,
+       "one cable or one direction does not come apart");
+  Axis minor = whole;
+  minor.size = whole.size / major;
+  whole.size = major;
+  whole.stride *= minor.size;
+  minor.name += "2";
+  whole.name += "1";
+  cluster.axes.insert(cluster.axes.begin() + axis + 1, minor);
+  for (Port& port : cluster.ports) {
+    if (port.axis > axis) ++port.axis;
+    if (port.block.empty()) continue;
+    const int shared = std::min(port.block[i], minor.size);
+    port.block[i] /= shared;
+    port.block.insert(port.block.begin() + axis + 1, shared);
+  }
+}
+
 Fold Fold::full(const Cluster& cluster) {
   Fold fold;
   for (const Axis& axis : cluster.axes) fold.step.push_back(axis.size);
@@ -68,7 +143,24 @@ Fold Fold::full(const Cluster& cluster) {
 }
 
 Fold Fold::orbits(const Cluster& cluster) {
-  return Fold{std::vector<int>(cluster.axes.size(), 1)};
+  Fold fold{std::vector<int>(cluster.axes.size(), 1)};
+  for (std::size_t i = 0; i < fold.step.size(); ++i) {
+    const int size = cluster.axes[i].size;
+    if (!cluster.uniform(static_cast<int>(i))) fold.step[i] = size;
+    for (const Port& port : cluster.ports) {
+      const bool part = !port.block.empty() && port.block[i] > 1 && port.block[i] < size;
+      if (part) fold.step[i] = std::lcm(fold.step[i], port.block[i]);
+    }
+  }
+  return fold;
+}
+
+int Fold::stabiliser(const Cluster& cluster, const Port& port) const {
+  int n = 1;
+  for (std::size_t i = 0; i < port.block.size(); ++i) {
+    if (port.block[i] == cluster.axes[i].size) n *= cluster.axes[i].size / step[i];
+  }
+  return n;
 }
 
 int Fold::classes() const {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace shardsim {
@@ -22,12 +23,20 @@ std::string only_gathers(const CollectiveAsk& ask) {
 }
 
 bool star(const GroupNet& net) {
-  return net.axes[0].wiring == Wiring::star;
+  return std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
+    return axis.wiring == Wiring::star && axis.level == net.axes[0].level;
+  });
+}
+
+bool levels(const GroupNet& net) {
+  return net.axes.front().level != net.axes.back().level;
 }
 
 PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
                 std::vector<double> piece_share) {
-  return {std::string(name), net.sizes(), fold, std::move(piece_share)};
+  PlanFrame made{std::string(name), net.sizes(), fold, std::move(piece_share)};
+  for (const GroupAxis& axis : net.axes) made.walk.push_back(walk_of(axis.wiring));
+  return made;
 }
 
 CollectivePlan from_gather(Collective kind, const Gather& gather) {

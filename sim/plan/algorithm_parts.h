@@ -17,7 +17,8 @@ bool gathers(Collective kind);
 double rounds(Collective kind);
 // Why a row that gathers does not suit the kind; empty when it does.
 std::string only_gathers(const CollectiveAsk& ask);
-bool star(const GroupNet& net);
+bool star(const GroupNet& net);    // all ranks on one switch
+bool levels(const GroupNet& net);  // over more than one level
 
 PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
                 std::vector<double> piece_share);

@@ -25,33 +25,82 @@ std::vector<int> GroupNet::sizes() const {
   return result;
 }
 
+namespace {
+
+GroupAxis star_axis(const Cluster& cluster, const Axis& axis) {
+  const Level& level = cluster.levels[static_cast<std::size_t>(axis.level)];
+  GroupAxis made{axis.size, Wiring::star, {}, level.latency};
+  for (const int p : level.up) {
+    const Port& port = cluster.ports[static_cast<std::size_t>(p)];
+    const BytesPerSec share = port.bandwidth / cluster.sharers(port);
+    made.w1 = made.w1 == BytesPerSec{} ? share : std::min(made.w1, share);
+  }
+  made.aligned = level.rails;
+  made.reduces = level.reduces;
+  return made;
+}
+
+GroupAxis grid_axis(const Cluster& cluster, int a) {
+  const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
+  const Port& port = cluster.ports[static_cast<std::size_t>(cluster.port_of(a, 1))];
+  if (axis.wiring == Wiring::full_mesh) {
+    return {axis.size, Wiring::full_mesh, port.bandwidth, port.latency, axis.size - 1};
+  }
+  const bool part = axis.wiring == Wiring::ring && !cluster.wraps(a);
+  const Wiring wiring = part ? Wiring::line : axis.wiring;
+  return {axis.size, wiring, port.bandwidth / axis.stride, axis.stride * port.latency,
+          wiring == Wiring::ring ? 2 : 1};
+}
+
+// Whether axis b is the part next to axis a of one grid's axis.
+bool goes_on(const Axis& a, const Axis& b) {
+  return a.hardware == b.hardware && a.stride == b.stride * b.size && a.wiring != Wiring::star &&
+         a.wiring != Wiring::full_mesh;
+}
+
+}  // namespace
+
 GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
   GroupNet net;
+  const Axis* before = nullptr;
   for (const int a : axes) {
     const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
     if (axis.size == 1) continue;
-    const Port& port = cluster.ports[static_cast<std::size_t>(cluster.port_of(a, 1))];
-    net.axes.push_back({axis.size, axis.wiring, port.bandwidth, port.latency,
-                        axis.wiring == Wiring::ring ? 2 : 1, a});
+    GroupAxis made = axis.wiring == Wiring::star ? star_axis(cluster, axis) : grid_axis(cluster, a);
+    made.level = axis.level;
+    if (before != nullptr && goes_on(*before, axis)) {
+      GroupAxis& whole = net.axes.back();
+      made.size *= whole.size;
+      made.axes = whole.axes;
+      made.wiring = whole.wiring;
+      made.ports = whole.ports;
+      whole = made;
+    } else {
+      net.axes.push_back(made);
+    }
+    net.axes.back().axes.push_back(a);
+    before = &axis;
   }
   return net;
 }
 
 namespace {
 
-constexpr std::array<AlgorithmRow, 8> kAlgorithms = {{
+constexpr std::array<AlgorithmRow, 9> kAlgorithms = {{
     {"ring", "both directions; every shard is halved and both halves go all the way round",
      two_way_ring, plan_ring, form_ring, sends_of_ring},
     {"ring-whole", "both directions; whole shards meet half way round", two_way_ring, plan_whole,
      form_whole, sends_once},
+    {"line", "both ways along a line to its ends, whole shards", line_suits, plan_line, form_line,
+     sends_once},
     {"all-axes",
-     "all axes of a torus at once; pieces in rotated orders, weighted so that every port is busy",
+     "all axes of a torus or mesh at once; pieces in rotated orders, weighted so that every port is busy",
      balanced, plan_all_axes, form_all_axes, sends_all_axes},
-    {"axis-by-axis", "one axis of a torus after the other", several_axes, plan_by_axis,
+    {"axis-by-axis", "one axis of a torus or mesh, or one level, after the other", several_axes, plan_by_axis,
      form_by_axis, sends_by_axis},
     {"direct", "straight to every destination: all-to-all anywhere, the others on a switch",
      direct_suits, plan_direct, form_direct, sends_once},
-    {"ring-oneway", "one direction round a ring (or a switch), whole shards", one_axis, plan_oneway,
+    {"ring-oneway", "one direction round a ring (or a switch), whole shards", one_way_ring, plan_oneway,
      form_oneway, sends_once},
     {"shift", "every rank to the rank a fixed distance further", shift_suits, plan_shift,
      form_shift, sends_shift},
@@ -118,11 +167,18 @@ std::string bandwidth_convention(const GroupNet& net) {
       case Wiring::ring_oneway:
         one = fmt::format("W1 = W = {}, one direction only", to_text(axis.w1));
         break;
+      case Wiring::line:
+        one = fmt::format("W1 = W = {} each way, no wrap", to_text(axis.w1));
+        break;
       case Wiring::pair:
         one = fmt::format("W1 = W = {} each way, one link on an axis of 2", to_text(axis.w1));
         break;
       case Wiring::star:
         one = fmt::format("W1 = W = {} egress per device", to_text(axis.w1));
+        break;
+      case Wiring::full_mesh:
+        one = fmt::format("W1 = {} a cable, W = (N-1)*W1 = {} egress per device", to_text(axis.w1),
+                          to_text(axis.w1 * axis.ports));
         break;
     }
     if (std::find(said.begin(), said.end(), one) != said.end()) continue;
@@ -132,6 +188,7 @@ std::string bandwidth_convention(const GroupNet& net) {
 }
 
 ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
+  if (net.axes.front().level != net.axes.back().level) return {};  // no book's W
   BytesPerSec w;
   int longest_axis = 1;
   for (const GroupAxis& axis : net.axes) {
@@ -156,6 +213,9 @@ ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
       if (first.wiring == Wiring::ring_oneway && k == 1)
         return {ask.bytes / 2.0 / w, "V/(2W)", false};
       const BytesPerSec one = first.w1 * first.ports;
+      if (first.wiring == Wiring::full_mesh) {
+        return {ask.bytes / static_cast<double>(net.ranks()) / one, "V/(N*W)", false};
+      }
       if (k == 1) return {ask.bytes / 4.0 / one, "V/(4W)", false};
       return {ask.bytes * (longest_axis / 4.0 / net.ranks()) / one, "V*max(A)/(4*N*W)", false};
     }

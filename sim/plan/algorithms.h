@@ -21,14 +21,23 @@ namespace shardsim {
 
 struct GroupAxis {
   int size = 1;
-  Wiring wiring = Wiring::ring;
-  BytesPerSec w1;    // one directed link (ring) or one device's egress (star)
-  Seconds latency;   // per hop; per route on a star
-  int ports = 1;     // directed links that a device owns along the axis: 2 on a two-way ring
-  int hardware = 0;  // index into Cluster::axes; routes take the axes in this order
+  Wiring wiring = Wiring::ring;  // part of a ring is a line, unless it is its major part
+  // Of one directed link (ring, line, full mesh) or one device's egress (star); divided by the
+  // groups or devices that share it when all groups run at once: the stride of a strided part, the
+  // devices of a NIC, the oversubscription of a leaf.
+  BytesPerSec w1;
+  Seconds latency;  // to the neighbour along the axis; per route on a star
+  // Directed links that work for a device along the axis at once: 2 on a two-way ring, N-1 in a full
+  // mesh; 1 on a line, where the ends have one.
+  int ports = 1;
+  std::vector<int> axes = {};  // of the cluster, major first: several parts that make up a longer one
+  int level = 0;          // of the cluster
+  bool aligned = true;    // a route that crosses here first goes to the right position inside
+  bool reduces = false;   // the switch can add
 };
 
-// The network as the ranks of one group see it: axes of size 1 left out.
+// The network as the ranks of one group see it when all groups of these axes run at once: axes of
+// size 1 left out, adjacent parts of one hardware axis put together again.
 struct GroupNet {
   std::vector<GroupAxis> axes;
 

@@ -11,15 +11,352 @@ namespace {
 
 constexpr int kMostDevices = 1 << 20;
 
-constexpr std::array<TopologyRow, 4> kTopologies = {{
-    {"ring", "a ring with links in both directions", "ring:8", 1, 1, Wiring::ring},
+constexpr std::array<TopologyRow, 8> kTopologies = {{
+    {"ring", "a ring with links in both directions", "ring:8", 1, 1, Wiring::ring, true},
     {"ring-oneway", "a ring with links in one direction", "ring-oneway:8", 1, 1,
-     Wiring::ring_oneway},
+     Wiring::ring_oneway, true},
+    {"line", "neighbours joined, the ends not", "line:8", 1, 1, Wiring::ring, false},
     {"torus", "rings along every axis; an axis of 2 is one cable", "torus:4x4x4", 1, 8,
-     Wiring::ring},
+     Wiring::ring, true},
+    {"mesh", "lines along every axis: a torus without its wraps", "mesh:4x4", 1, 8, Wiring::ring,
+     false},
     {"switch", "one full-bisection switch (also: nvlink); bandwidth is egress per device",
-     "switch:8", 1, 8, Wiring::star},
+     "switch:8", 1, 8, Wiring::star, true},
+    {"full-mesh", "a cable between any two devices; bandwidth is of one cable", "full-mesh:8", 1, 1,
+     Wiring::full_mesh, true},
+    {"rails", "one switch for each position inside (rail-optimised); a level above another", "", 1,
+     8, Wiring::star, true, true},
 }};
+
+bool grid(const TopologyRow& row) {
+  return row.wiring == Wiring::ring;
+}
+
+Wiring wiring_of(const TopologyRow& row, const LevelSpec& level, const AxisSpec& axis) {
+  if (!grid(row)) return row.wiring;
+  const auto& listed = level.wrap.value;
+  const bool wraps =
+      level.wrap.given
+          ? std::any_of(listed.begin(), listed.end(),
+                        [&](const Chosen<std::string>& name) { return name.value == axis.name; })
+          : row.wraps;
+  if (axis.size == 2) return wraps && level.double_link.value ? Wiring::ring : Wiring::pair;
+  return wraps ? Wiring::ring : Wiring::line;
+}
+
+// One level of the specification, its row found and its figures settled.
+struct Part {
+  const LevelSpec* spec = nullptr;
+  const TopologyRow* row = nullptr;
+  BytesPerSec w1;
+  Seconds latency;
+  bool climbs = false;  // a switch without ports of its own, above those of the level below
+
+  int size() const {
+    int n = 1;
+    for (const AxisSpec& axis : spec->axes) n *= axis.size;
+    return n;
+  }
+};
+
+class Checker {
+ public:
+  Checker(const TopologySpec& spec, std::vector<Problem>& problems)
+      : spec_(spec), problems_(problems) {}
+
+  // Whether level number `l` is sound, its row `row`.
+  void check(const LevelSpec& level, const TopologyRow& row, std::size_t l) {
+    axes(level, row);
+    only_grids(level, row);
+    only_switches(level, row, l);
+    if (row.rails && l == 0) {
+      refuse(level.kind.pos, "expected rails above another level, found them innermost",
+             "rails are one switch for each position of the level inside");
+    }
+  }
+
+ private:
+  void refuse(const SourcePos& pos, std::string message, std::string hint = {}) {
+    problems_.push_back({pos, std::move(message), std::move(hint)});
+  }
+
+  void axes(const LevelSpec& level, const TopologyRow& row) {
+    const auto count = static_cast<int>(level.axes.size());
+    if (count < row.lowest_axes || count > row.highest_axes) {
+      refuse(level.pos,
+             fmt::format("expected {} for a {}, found {} axes",
+                         row.highest_axes == 1 ? "one axis" : "1 to 8 axes", row.name, count),
+             row.example.empty() ? "" : fmt::format("for example {}", row.example));
+    }
+    for (const AxisSpec& axis : level.axes) {
+      if (axis.size >= 2) continue;
+      refuse(axis.pos,
+             fmt::format("expected 2 or more devices along axis {}, found {}", axis.name,
+                         axis.size),
+             spec_.levels.empty() ? "leave the axis out" : "leave the level out");
+    }
+  }
+
+  void only_grids(const LevelSpec& level, const TopologyRow& row) {
+    if (!grid(row) && level.wrap.given) {
+      refuse(level.wrap.pos, fmt::format("expected wrap on a grid only, found it on a {}", row.name));
+    }
+    if (!grid(row) && level.double_link.given) {
+      refuse(level.double_link.pos,
+             fmt::format("expected double_link on a grid only, found it on a {}", row.name));
+    }
+    std::vector<std::string> names;
+    for (const AxisSpec& axis : level.axes) names.push_back(axis.name);
+    for (const Chosen<std::string>& name : level.wrap.value) {
+      if (std::find(names.begin(), names.end(), name.value) != names.end()) continue;
+      refuse(name.pos, fmt::format("wrap: expected an axis of the {}, found \"{}\"", row.name,
+                                   name.value),
+             suggestion(name.value, names));
+    }
+  }
+
+  void only_switches(const LevelSpec& level, const TopologyRow& row, std::size_t l) {
+    const bool star = row.wiring == Wiring::star;
+    const auto needs_switch = [&](const auto& choice, const char* key) {
+      if (choice.given && !star) {
+        refuse(choice.pos,
+               fmt::format("expected {} on a switch or rails only, found it on a {}", key, row.name));
+      }
+    };
+    needs_switch(level.oversubscription, "oversubscription");
+    needs_switch(level.nics_per_device, "nics_per_device");
+    needs_switch(level.devices_per_nic, "devices_per_nic");
+    needs_switch(level.in_network, "in_network");
+    const auto& over = level.oversubscription;
+    if (star && over.given && over.value < 1) {
+      refuse(over.pos, fmt::format("expected an oversubscription of 1 or more, found {:g}",
+                                   over.value),
+             "2 means that half of what enters from below can leave");
+    } else if (star && over.given && l == 0) {
+      refuse(over.pos, "expected oversubscription above another level only, found it innermost");
+    }
+    const auto& shared = level.devices_per_nic;
+    if (star && shared.given && l == 0 && shared.value > 1) {
+      refuse(shared.pos, "expected devices_per_nic above another level only, found it innermost");
+    }
+  }
+
+  const TopologySpec& spec_;
+  std::vector<Problem>& problems_;
+};
+
+const TopologyRow* row_of(const LevelSpec& level, std::vector<Problem>& problems) {
+  const TopologyRow* row = find_topology(level.kind.value);
+  if (row != nullptr) return row;
+  std::vector<std::string> names;
+  for (const TopologyRow& r : kTopologies) names.emplace_back(r.name);
+  problems.push_back({level.kind.pos,
+                      fmt::format("expected a topology kind, found \"{}\"", level.kind.value),
+                      suggestion(level.kind.value, names)});
+  return nullptr;
+}
+
+// Levels innermost first; empty when there was a problem.
+std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
+                           std::vector<Problem>& problems) {
+  std::vector<const LevelSpec*> levels;
+  for (const LevelSpec& level : spec.levels) levels.push_back(&level);
+  if (levels.empty()) levels.push_back(&spec);
+  const std::size_t before = problems.size();
+  Checker checker(spec, problems);
+  std::vector<Part> parts;
+  double devices = 1;
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    const LevelSpec& level = *levels[l];
+    Part part{&level, row_of(level, problems), level.bandwidth.value, level.latency.value};
+    if (part.row == nullptr) continue;
+    checker.check(level, *part.row, l);
+    for (const AxisSpec& axis : level.axes) devices *= axis.size;
+    double efficiency = level.efficiency.given ? level.efficiency.value : 1.0;
+    if (l == 0) {
+      part.w1 = link.bandwidth;
+      part.latency = link.latency;
+      efficiency = link.efficiency;
+    } else if (!level.bandwidth.given) {
+      const bool above = part.row->wiring == Wiring::star && !parts.empty() &&
+                         parts.back().row->wiring == Wiring::star;
+      part.climbs = above && level.oversubscription.given;
+      if (!part.climbs) {
+        problems.push_back(
+            {level.pos, fmt::format("expected a bandwidth for level {}, found none", level.name),
+             above ? "or an oversubscription: then it joins the switches of the level below"
+                   : "bandwidth: 50 GB/s"});
+      }
+    }
+    part.w1 = part.w1 * efficiency * std::max(1, level.nics_per_device.value);
+    parts.push_back(part);
+  }
+  if (devices > kMostDevices) {
+    problems.push_back(
+        {spec.pos, fmt::format("expected at most {} devices, found {:.0f}", kMostDevices, devices),
+         ""});
+  }
+  if (problems.size() != before) parts.clear();
+  return parts;
+}
+
+// Adds the axes, ports and levels of the parts to a cluster.
+class Builder {
+ public:
+  Builder(const std::vector<Part>& parts, std::vector<Problem>& problems)
+      : parts_(parts), problems_(problems) {
+    for (std::size_t l = parts.size(); l-- > 0;) add_axes(l);
+    for (std::size_t l = 0; l < parts.size(); ++l) add_level(l);
+  }
+  Cluster take() { return std::move(made_); }
+
+ private:
+  void add_axes(std::size_t l) {
+    const Part& part = parts_[l];
+    for (const AxisSpec& axis : part.spec->axes) {
+      const auto index = static_cast<int>(made_.axes.size());
+      made_.axes.push_back({axis.name, axis.size, wiring_of(*part.row, *part.spec, axis), index, 1,
+                            static_cast<int>(l)});
+    }
+  }
+
+  void add_level(std::size_t l) {
+    const Part& part = parts_[l];
+    Level level;
+    level.name = part.spec->name;
+    level.kind = part.row->name;
+    level.latency = part.latency;
+    level.rails = part.row->rails;
+    level.reduces = part.spec->in_network.value;
+    made_.levels.push_back(level);
+    if (part.row->wiring == Wiring::star) {
+      add_star(part, static_cast<int>(l));
+    } else {
+      add_links(part, static_cast<int>(l));
+    }
+  }
+
+  void add_links(const Part& part, int l) {
+    for (std::size_t i = 0; i < made_.axes.size(); ++i) {
+      const Axis& axis = made_.axes[i];
+      if (axis.level != l) continue;
+      const auto add = [&](const std::string& suffix, int direction) {
+        made_.ports.push_back(
+            {axis.name + suffix, static_cast<int>(i), part.w1, part.latency, direction});
+      };
+      if (axis.wiring == Wiring::full_mesh) {
+        for (int d = 1; d < axis.size; ++d) add(fmt::format("+{}", d), d);
+        continue;
+      }
+      add("+", 1);
+      if (axis.wiring == Wiring::ring || axis.wiring == Wiring::line) add("-", -1);
+    }
+  }
+
+  int first_axis(int l) const {
+    int i = 0;
+    while (made_.axes[static_cast<std::size_t>(i)].level != l) ++i;
+    return i;
+  }
+
+  // Ports up and down, shared by blocks of devices; returns the index of the one up.
+  void add_ports(int l, const std::string& what, BytesPerSec w1, Seconds latency,
+                 std::vector<int> block) {
+    Level& level = made_.levels[static_cast<std::size_t>(l)];
+    const bool own = std::all_of(block.begin(), block.end(), [](int b) { return b == 1; });
+    if (own) block.clear();
+    const int axis = first_axis(l);
+    const std::string prefix = parts_.size() == 1 ? what : level.name + " " + what;
+    level.up.push_back(static_cast<int>(made_.ports.size()));
+    made_.ports.push_back({prefix + "up", axis, w1, latency, 1, block});
+    level.down.push_back(static_cast<int>(made_.ports.size()));
+    made_.ports.push_back({prefix + "down", axis, w1, Seconds{0}, -1, std::move(block)});
+  }
+
+  // Devices inside one element of the level, as a block; on rails only one position of it.
+  std::vector<int> inside(int l, int lowest) const {
+    std::vector<int> block;
+    for (const Axis& axis : made_.axes) {
+      block.push_back(axis.level < l && axis.level >= lowest ? axis.size : 1);
+    }
+    return block;
+  }
+
+  static double product(const std::vector<int>& block) {
+    double n = 1;
+    for (const int b : block) n *= b;
+    return n;
+  }
+
+  std::vector<int> nic_block(const Part& part, int l) {
+    std::vector<int> block(made_.axes.size(), 1);
+    int left = std::max(1, part.spec->devices_per_nic.value);
+    for (std::size_t i = made_.axes.size(); i-- > 0 && left > 1;) {
+      const Axis& axis = made_.axes[i];
+      if (axis.level >= l) break;
+      const int here = left % axis.size == 0 ? axis.size : left;
+      if (axis.size % here != 0) break;
+      block[i] = here;
+      left /= here;
+    }
+    if (left != 1) {
+      problems_.push_back({part.spec->devices_per_nic.pos,
+                           fmt::format("expected devices_per_nic to divide the devices inside, "
+                                       "found {}",
+                                       part.spec->devices_per_nic.value),
+                           ""});
+    }
+    return block;
+  }
+
+  void add_star(const Part& part, int l) {
+    Level& level = made_.levels[static_cast<std::size_t>(l)];
+    const auto& over = part.spec->oversubscription;
+    if (!part.climbs) {
+      const std::vector<int> block = nic_block(part, l);
+      add_ports(l, "", part.w1, part.latency, block);
+      nic_level_ = l;
+      nic_rate_ = part.w1 / product(block);
+      if (over.given && over.value > 1) add_uplink(l, l, over.value);
+      return;
+    }
+    const Level& below = made_.levels[static_cast<std::size_t>(l) - 1];
+    level.up = below.up;
+    level.down = below.down;
+    level.rails = below.rails;
+    add_uplink(l, nic_level_, over.value);
+  }
+
+  // What the devices of one element send up, divided by the oversubscription.
+  void add_uplink(int l, int nic_level, double over) {
+    const bool rails = made_.levels[static_cast<std::size_t>(l)].rails;
+    const std::vector<int> block = inside(l, rails ? nic_level : 0);
+    add_ports(l, l == nic_level ? "uplink " : "", nic_rate_ * product(block) / over, Seconds{0},
+              block);
+  }
+
+  const std::vector<Part>& parts_;
+  std::vector<Problem>& problems_;
+  Cluster made_;
+  int nic_level_ = 0;
+  BytesPerSec nic_rate_;  // egress of one device there
+};
+
+std::string levels_text(const TopologySpec& spec) {
+  std::vector<std::string> texts;
+  for (const LevelSpec& level : spec.levels) {
+    std::vector<int> sizes;
+    for (const AxisSpec& axis : level.axes) sizes.push_back(axis.size);
+    texts.push_back(fmt::format("{} {}:{}", level.name, level.kind.value, fmt::join(sizes, "x")));
+  }
+  return fmt::format("{}", fmt::join(texts, " inside "));
+}
+
+}  // namespace
+
+std::span<const TopologyRow> topologies() {
+  return kTopologies;
+}
 
 const TopologyRow* find_topology(std::string_view kind) {
   if (kind == "nvlink") kind = "switch";
@@ -29,228 +366,16 @@ const TopologyRow* find_topology(std::string_view kind) {
   return nullptr;
 }
 
-void add_ports(Cluster& cluster, const LinkFigures& link) {
-  const BytesPerSec w1 = link.bandwidth * link.efficiency;
-  if (cluster.axes[0].wiring == Wiring::star) {
-    cluster.ports = {{"up", 0, w1, link.latency}, {"down", 0, w1, Seconds{0}}};
-    return;
-  }
-  for (std::size_t i = 0; i < cluster.axes.size(); ++i) {
-    const Axis& axis = cluster.axes[i];
-    cluster.ports.push_back({axis.name + "+", static_cast<int>(i), w1, link.latency});
-    if (axis.wiring == Wiring::ring) {
-      cluster.ports.push_back({axis.name + "-", static_cast<int>(i), w1, link.latency});
-    }
-  }
-}
-
-}  // namespace
-
-std::span<const TopologyRow> topologies() {
-  return kTopologies;
-}
-
 Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
                      std::vector<Problem>& problems) {
-  const TopologyRow* row = find_topology(spec.kind.value);
-  if (row == nullptr) {
-    std::vector<std::string> names;
-    for (const TopologyRow& r : kTopologies) names.emplace_back(r.name);
-    problems.push_back({spec.kind.pos,
-                        fmt::format("expected a topology kind, found \"{}\"", spec.kind.value),
-                        suggestion(spec.kind.value, names)});
-    return {};
-  }
   const std::size_t before = problems.size();
-  const auto axes = static_cast<int>(spec.axes.size());
-  if (axes < row->lowest_axes || axes > row->highest_axes) {
-    problems.push_back(
-        {spec.pos,
-         fmt::format("expected {} for a {}, found {} axes",
-                     row->highest_axes == 1 ? "one axis" : "1 to 8 axes", row->name, axes),
-         fmt::format("for example {}", row->example)});
-  }
-  double devices = 1;
-  for (const AxisSpec& axis : spec.axes) {
-    devices *= axis.size;
-    if (axis.size < 2) {
-      problems.push_back(
-          {axis.pos,
-           fmt::format("expected 2 or more devices along axis {}, found {}", axis.name, axis.size),
-           "leave the axis out"});
-    }
-  }
-  if (devices > kMostDevices) {
-    problems.push_back(
-        {spec.pos, fmt::format("expected at most {} devices, found {:.0f}", kMostDevices, devices),
-         ""});
-  }
+  const std::vector<Part> parts = parts_of(spec, link, problems);
+  if (parts.empty()) return {};
+  Cluster cluster = Builder(parts, problems).take();
   if (problems.size() != before) return {};
-  Cluster cluster;
-  cluster.kind = row->name;
-  cluster.text = spec.text;
-  for (const AxisSpec& axis : spec.axes) {
-    const bool pair = row->wiring == Wiring::ring && axis.size == 2;
-    cluster.axes.push_back({axis.name, axis.size, pair ? Wiring::pair : row->wiring});
-  }
-  add_ports(cluster, link);
+  cluster.kind = parts.size() == 1 ? std::string(parts.front().row->name) : "levels";
+  cluster.text = spec.text.empty() && parts.size() > 1 ? levels_text(spec) : spec.text;
   return cluster;
-}
-
-namespace {
-
-std::string sizes_text(const MeshSpec& spec) {
-  std::vector<int> sizes;
-  int product = 1;
-  for (const MeshAxisSpec& axis : spec.axes) {
-    sizes.push_back(axis.size);
-    product *= axis.size;
-  }
-  return fmt::format("{} = {}", fmt::join(sizes, " x "), product);
-}
-
-std::vector<std::string> hardware_names(const Cluster& cluster) {
-  std::vector<std::string> names;
-  for (const Axis& axis : cluster.axes) names.push_back(axis.name);
-  return names;
-}
-
-// Axes that name hardware axes.
-Mesh place_named(const MeshSpec& spec, const Cluster& cluster, std::vector<Problem>& problems) {
-  const std::vector<std::string> names = hardware_names(cluster);
-  std::vector<std::string> user(names.size());  // the mesh axis that spans each hardware axis
-  Mesh mesh;
-  for (const MeshAxisSpec& axis : spec.axes) {
-    MeshAxis placed{axis.name, 1, {}};
-    for (const Chosen<std::string>& hardware : axis.axes) {
-      const auto at = std::find(names.begin(), names.end(), hardware.value);
-      if (at == names.end()) {
-        problems.push_back(
-            {hardware.pos,
-             fmt::format("expected an axis of {}, found \"{}\"", cluster.text, hardware.value),
-             suggestion(hardware.value, names)});
-        continue;
-      }
-      const auto i = static_cast<std::size_t>(at - names.begin());
-      if (!user[i].empty()) {
-        problems.push_back({hardware.pos,
-                            fmt::format("hardware axis {} is spanned twice, by {} and by {}",
-                                        hardware.value, user[i], axis.name),
-                            ""});
-        continue;
-      }
-      user[i] = axis.name;
-      placed.axes.push_back(static_cast<int>(i));
-      placed.size *= cluster.axes[i].size;
-    }
-    mesh.axes.push_back(std::move(placed));
-  }
-  std::vector<std::string> left;
-  int covered = 1;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (user[i].empty()) {
-      left.push_back(names[i]);
-    } else {
-      covered *= cluster.axes[i].size;
-    }
-  }
-  if (problems.empty() && !left.empty()) {
-    problems.push_back(
-        {spec.pos,
-         fmt::format(
-             "expected the mesh to span all {} devices of {}, found {}: axis {} is left out",
-             cluster.devices(), cluster.text, covered, fmt::join(left, ", ")),
-         "give every hardware axis to a mesh axis; one without sharding repeats the work"});
-  }
-  return mesh;
-}
-
-// Sizes alone on rings: each mesh axis takes whole hardware axes, major first.
-void take_axes(const std::vector<const MeshAxisSpec*>& in_order, const Cluster& cluster, Mesh& mesh,
-               std::vector<Problem>& problems) {
-  std::size_t next = 0;
-  for (const MeshAxisSpec* axis : in_order) {
-    MeshAxis placed{axis->name, 1, {}};
-    while (placed.size < axis->size && next < cluster.axes.size()) {
-      placed.axes.push_back(static_cast<int>(next));
-      placed.size *= cluster.axes[next++].size;
-    }
-    if (placed.size != axis->size) {
-      problems.push_back(
-          {axis->pos,
-           fmt::format("expected {} of size {} to span whole axes of {}, found {} when axes are "
-                       "taken in order",
-                       axis->name, axis->size, cluster.text, placed.size),
-           "part of a ring is a line; choose sizes that are products of neighbouring axes"});
-    }
-    mesh.axes.push_back(std::move(placed));
-  }
-}
-
-Mesh place_sizes(const MeshSpec& spec, Cluster& cluster, std::vector<Problem>& problems) {
-  long long product = 1;
-  for (const MeshAxisSpec& axis : spec.axes) product = std::min(product * axis.size, 1LL << 40);
-  if (product != cluster.devices()) {
-    problems.push_back(
-        {spec.pos,
-         fmt::format("expected mesh sizes that multiply to the {} devices of {}, found {}",
-                     cluster.devices(), cluster.text, sizes_text(spec)),
-         ""});
-    return {};
-  }
-  if (spec.axes.size() > 1 && !spec.order.given) {
-    problems.push_back(
-        {spec.pos,
-         "expected `order: row-major` or `order: innermost-first` beside mesh sizes, found none",
-         "row-major: the first mesh axis is major, as in a JAX mesh"});
-    return {};
-  }
-  const bool reversed = spec.order.value == "innermost-first";
-  std::vector<const MeshAxisSpec*> in_order;
-  for (const MeshAxisSpec& axis : spec.axes) in_order.push_back(&axis);
-  if (reversed) std::reverse(in_order.begin(), in_order.end());
-  Mesh mesh;
-  if (cluster.axes[0].wiring == Wiring::star) {
-    cluster.axes.clear();
-    for (const MeshAxisSpec* axis : in_order) {
-      mesh.axes.push_back({axis->name, axis->size, {static_cast<int>(cluster.axes.size())}});
-      cluster.axes.push_back({axis->name, axis->size, Wiring::star});
-    }
-  } else {
-    take_axes(in_order, cluster, mesh, problems);
-  }
-  if (reversed) std::reverse(mesh.axes.begin(), mesh.axes.end());
-  return mesh;
-}
-
-}  // namespace
-
-Mesh place_mesh(const MeshSpec& spec, Cluster& cluster, std::vector<Problem>& problems) {
-  const bool sized = std::any_of(spec.axes.begin(), spec.axes.end(),
-                                 [](const MeshAxisSpec& a) { return a.size > 0; });
-  const bool named = std::any_of(spec.axes.begin(), spec.axes.end(),
-                                 [](const MeshAxisSpec& a) { return a.size == 0; });
-  if (sized && named) {
-    problems.push_back(
-        {spec.pos, "expected either hardware axes or sizes for all mesh axes, found both", ""});
-    return {};
-  }
-  std::vector<Problem> mine;
-  if (named && spec.order.given) {
-    mine.push_back(
-        {spec.order.pos, "expected no `order` when mesh axes name hardware axes, found one", ""});
-  }
-  Mesh mesh = sized ? place_sizes(spec, cluster, mine) : place_named(spec, cluster, mine);
-  problems.insert(problems.end(), mine.begin(), mine.end());
-  return mesh;
-}
-
-Mesh hardware_mesh(const Cluster& cluster) {
-  Mesh mesh;
-  for (std::size_t i = 0; i < cluster.axes.size(); ++i) {
-    mesh.axes.push_back({cluster.axes[i].name, cluster.axes[i].size, {static_cast<int>(i)}});
-  }
-  return mesh;
 }
 
 }  // namespace shardsim

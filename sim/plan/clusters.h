@@ -1,4 +1,4 @@
-// The topology table, clusters made from it, and logical meshes placed on them.
+// The topology table, and clusters made from it.
 #pragma once
 
 #include <span>
@@ -15,32 +15,35 @@ namespace shardsim {
 struct TopologyRow {
   std::string_view name;
   std::string_view help;
-  std::string_view example;       // short name
+  std::string_view example;       // short name; empty: only a level of several
   int lowest_axes, highest_axes;  // how many axes it takes
-  Wiring wiring;
+  Wiring wiring;                  // of an axis that wraps, where there is a choice
+  bool wraps;                     // whether axes wrap when nothing is said
+  bool rails = false;             // a switch for each position inside
 };
 std::span<const TopologyRow> topologies();
 
-// The link figures a cluster is made with, after defaults from the chip.
+const TopologyRow* find_topology(std::string_view kind);  // nullptr when unknown; nvlink is switch
+
+// The link figures a cluster is made with, after defaults from the chip; of the innermost level.
 struct LinkFigures {
   BytesPerSec bandwidth;  // W1, nominal
   double efficiency = 1;
   Seconds latency;
 };
 
-// Appends problems (unknown kind, wrong number of axes, an axis of size 1, too many devices) and
-// returns an empty cluster when there was any.
+// The cluster of one level, or of several. A switch level with a bandwidth of its own gives every
+// device (or devices_per_nic of them) a port there; one without carries what the ports of the level
+// below send it, divided by its oversubscription: leaf and spine.
+//
+//   nvlink: switch, 8, 450 GB/s   ib: rails, 32, 50 GB/s   spine: switch, 4, oversubscription 2
+//   from device to device of another leaf: ib up, spine up, spine down, ib down; spine up is shared
+//   by the 32 devices of a rail's leaf and has 32 * 50 / 2 GB/s
+//
+// Appends problems (unknown kind, wrong number of axes, an axis of size 1, too many devices, wrap
+// of an axis that cannot, a level without bandwidth, oversubscription below 1, NICs that do not
+// divide) and returns an empty cluster when there was any.
 Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
                      std::vector<Problem>& problems);
-
-// The mesh on the cluster. Axes that name hardware axes span them; sizes alone are laid out in the
-// order that the user must then state (row-major: the first mesh axis is major). A switch has no
-// axes of its own, so its devices are renumbered on the mesh's axes (cluster.axes is replaced).
-// Appends problems: an unknown or doubly used hardware axis, devices left over, sizes that do not
-// multiply to the number of devices or do not fall on axis boundaries, sizes without an order.
-Mesh place_mesh(const MeshSpec& spec, Cluster& cluster, std::vector<Problem>& problems);
-
-// Every hardware axis its own mesh axis, for `collective`.
-Mesh hardware_mesh(const Cluster& cluster);
 
 }  // namespace shardsim

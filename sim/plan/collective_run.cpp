@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plan/clusters.h"
+#include "plan/placement.h"
 
 namespace shardsim {
 

@@ -42,6 +42,12 @@ struct Class {
   int distance = 0;  // of the farthest
 };
 
+// Links of one device that share the displacements along an axis.
+double ways(Wiring wiring, int size) {
+  if (wiring == Wiring::full_mesh) return size - 1;
+  return wiring == Wiring::ring ? 2.0 : 1.0;
+}
+
 std::vector<Class> classes(std::span<const int> sizes, std::span<const Wiring> wiring) {
   const int ranks = std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>());
   std::map<std::vector<int>, Class> by_key;
@@ -56,7 +62,7 @@ std::vector<Class> classes(std::span<const int> sizes, std::span<const Wiring> w
       std::size_t first = 0;
       while (sizes[first] != sizes[i] || wiring[first] != wiring[i]) ++first;
       alike[first].push_back(h);
-      load[i] = h / (wiring[i] == Wiring::ring ? 2.0 : 1.0);
+      load[i] = h / ways(wiring[i], sizes[i]);
       distance += h;
     }
     std::vector<int> key;
@@ -126,7 +132,10 @@ std::vector<Class> rounds(std::vector<Class> all, std::size_t axes) {
 
 std::vector<Class> all_rounds(std::span<const int> sizes, std::span<const Wiring> wiring) {
   std::vector<Class> all = classes(sizes, wiring);
-  if (wiring[0] == Wiring::star) {  // one hop: nothing is relayed, one round will do
+  const bool one_hop = std::any_of(wiring.begin(), wiring.end(), [](Wiring w) {
+    return w == Wiring::star || w == Wiring::full_mesh;
+  });
+  if (one_hop) {  // nothing is relayed from rank to rank, one round will do
     while (all.size() > 1) {
       absorb(all.front(), all.back());
       all.pop_back();
@@ -140,11 +149,13 @@ std::vector<Class> all_rounds(std::span<const int> sizes, std::span<const Wiring
 int hops(Wiring wiring, int size, int displacement) {
   switch (wiring) {
     case Wiring::ring:
+    case Wiring::line:
       return std::min(displacement, size - displacement);
     case Wiring::ring_oneway:
     case Wiring::pair:
       return displacement;
     case Wiring::star:
+    case Wiring::full_mesh:
       return displacement == 0 ? 0 : 1;
   }
   return 0;

@@ -35,7 +35,9 @@ std::vector<AllToAllRound> all_to_all_rounds(std::span<const int> sizes,
 // Every rank sends its 1/N of V to the rank `by` further along the last axis.
 CollectivePlan shift(const PlanFrame& frame, int by);
 
-// The hops of a displacement along one axis by its shortest way: 0..size-1.
+// The links of an axis, in one direction, that a displacement modulo its size loads: those of the
+// shortest way round, 0..size-1. On a line size - d ranks go d links one way and d ranks size - d the
+// other: the links in the middle carry min(d, size - d) of either.
 int hops(Wiring wiring, int size, int displacement);
 
 }  // namespace shardsim

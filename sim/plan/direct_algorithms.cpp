@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "plan/algorithm_parts.h"
 #include "plan/direct.h"
@@ -13,9 +14,8 @@ std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net) {
   if (ask.kind == Collective::all_to_all) return "";
   const std::string why = only_gathers(ask);
   if (!why.empty()) return why;
-  if (!star(net))
-    return "without a switch, whole shards to everyone would pass the same links again and again";
-  return "";
+  if (star(net) || (net.axes.size() == 1 && net.axes[0].wiring == Wiring::full_mesh)) return "";
+  return "without one switch, whole shards to everyone would pass the same links again and again";
 }
 
 CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net,
@@ -37,25 +37,37 @@ double hop_load(const GroupAxis& axis) {
   switch (axis.wiring) {
     case Wiring::ring:
       return (axis.size % 2 == 0 ? a * a : a * a - 1) / 8;
+    case Wiring::line:
+      return std::floor(a * a / 4);
     case Wiring::ring_oneway:
       return a * (a - 1) / 2;
     case Wiring::pair:
       return 1;
+    case Wiring::full_mesh:
+      return 1;
     case Wiring::star:
-      return 0;
+      return a - 1;
   }
   return 0;
 }
 
-int longest(const GroupAxis& axis) {
-  return axis.wiring == Wiring::ring ? axis.size / 2 : axis.size - 1;
+int most_hops(const GroupAxis& axis) {
+  switch (axis.wiring) {
+    case Wiring::ring:
+      return axis.size / 2;
+    case Wiring::star:
+    case Wiring::full_mesh:
+      return 1;
+    default:
+      return axis.size - 1;
+  }
 }
 
-// One axis, rounds of ascending distance d: a round begins when the one before has ended and d hops
+// One ring, rounds of ascending distance d: a round begins when the one before has ended and d hops
 // of latency have passed since the start, and lasts the load of a port.
-Seconds rounds_on_one_axis(const GroupAxis& axis, Bytes chunk) {
+Seconds rounds_on_one_ring(const GroupAxis& axis, Bytes chunk) {
   Seconds now;
-  for (int d = 1; d <= longest(axis); ++d) {
+  for (int d = 1; d <= most_hops(axis); ++d) {
     const bool tie = axis.wiring == Wiring::ring && 2 * d == axis.size;
     now = std::max(now, d * axis.latency) + d * (tie ? 0.5 : 1.0) * chunk / axis.w1;
   }
@@ -70,6 +82,10 @@ std::string bandwidth_formula(const GroupAxis& axis) {
       return "(N-1)/(2*N) * V/W1";
     case Wiring::ring:
       return axis.size % 2 == 0 ? "V/(8*W1) = V/(4*W)" : "(N^2-1)/(8*N^2) * V/W1";
+    case Wiring::line:
+      return axis.size % 2 == 0 ? "V/(4*W1)" : "(N^2-1)/(4*N^2) * V/W1";
+    case Wiring::full_mesh:
+      return "V/(N^2*W1)";
     case Wiring::star:
       return "(N-1)/N^2 * V/W1";
   }
@@ -79,10 +95,37 @@ std::string bandwidth_formula(const GroupAxis& axis) {
 constexpr const char* kRounds = ", rounds of distance d no sooner than d*a";
 
 // One ring: the load of a port (Scaling Book ch. 3: V/(4W) on an even two-way ring, W = 2*W1).
-ClosedForm form_on_one_axis(const GroupAxis& axis, Bytes chunk) {
+ClosedForm form_on_one_ring(const GroupAxis& axis, Bytes chunk) {
   std::string formula = bandwidth_formula(axis);
   if (axis.latency > Seconds{}) formula += kRounds;
-  return {rounds_on_one_axis(axis, chunk), std::move(formula)};
+  return {rounds_on_one_ring(axis, chunk), std::move(formula)};
+}
+
+// Several levels, all messages at once: equal messages end together with the most loaded link,
+// whose share of every message is the smallest. A message uses a level where its ends differ there
+// and every level outside in which they differ first aligns the inside (rails, grids).
+ClosedForm form_on_levels(const GroupNet& net, Bytes chunk) {
+  Seconds load, latency;
+  for (std::size_t i = 0; i < net.axes.size(); ++i) {
+    const GroupAxis& axis = net.axes[i];
+    double others = 1;
+    for (std::size_t k = 0; k < net.axes.size(); ++k) {
+      const bool outside = net.axes[k].level > axis.level;
+      if (k != i && (!outside || net.axes[k].aligned)) others *= net.axes[k].size;
+    }
+    // The axes of one switch make one exchange.
+    double ranks = axis.size;
+    for (std::size_t k = 0; axis.wiring == Wiring::star && k < net.axes.size(); ++k) {
+      if (k == i || net.axes[k].level != axis.level) continue;
+      ranks *= net.axes[k].size;
+      others /= net.axes[k].size;
+    }
+    const double chunks = (axis.wiring == Wiring::star ? ranks - 1 : hop_load(axis)) * others;
+    load = std::max(load, chunks * chunk / axis.w1);
+    latency += most_hops(axis) * axis.latency;
+  }
+  return {load + latency, "max over levels of (V/N^2 * pairs through one port)/W1 + a",
+          latency == Seconds{}};
 }
 
 // A torus: the load of the busiest port, V*max(A)/(4*N*W) on equal even axes (Scaling Book ch. 3).
@@ -96,9 +139,13 @@ ClosedForm form_on_torus(const GroupNet& net, Bytes chunk) {
   }
   const std::string formula = "V/W1 * max over axes of (sum of hops)/(A*N)";
   if (latency == Seconds{}) return {load, formula};
-  std::vector<Wiring> wiring;
-  for (const GroupAxis& axis : net.axes) wiring.push_back(axis.wiring);
   ClosedForm form{Seconds{}, formula + kRounds};
+  std::vector<Wiring> wiring;
+  for (const GroupAxis& axis : net.axes) {
+    wiring.push_back(axis.wiring);
+    // On a line the messages of one round go unequally far.
+    form.exact = form.exact && axis.wiring != Wiring::line;
+  }
   for (const AllToAllRound& round : all_to_all_rounds(net.sizes(), wiring)) {
     Seconds busiest;
     for (std::size_t i = 0; i < net.axes.size(); ++i) {
@@ -116,7 +163,16 @@ ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
   if (star(net)) {
     return {net.axes[0].latency + (n - 1) * chunk / net.axes[0].w1, "a + (N-1)/N^2 * V/W1"};
   }
-  return net.axes.size() == 1 ? form_on_one_axis(net.axes[0], chunk) : form_on_torus(net, chunk);
+  if (levels(net)) return form_on_levels(net, chunk);
+  const GroupAxis& first = net.axes[0];
+  if (net.axes.size() > 1) return form_on_torus(net, chunk);
+  if (first.wiring == Wiring::full_mesh) return {first.latency + chunk / first.w1, "a + V/(N^2*W1)"};
+  if (first.wiring == Wiring::line) {
+    ClosedForm form = form_on_torus(net, chunk);
+    form.formula = bandwidth_formula(first) + (first.latency > Seconds{} ? kRounds : "");
+    return form;
+  }
+  return form_on_one_ring(first, chunk);
 }
 
 }  // namespace
@@ -125,6 +181,10 @@ ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net) {
   if (ask.kind == Collective::all_to_all) return form_all_to_all(ask, net);
   const double n = net.ranks();
   const GroupAxis& axis = net.axes[0];
+  if (axis.wiring == Wiring::full_mesh) {
+    return {rounds(ask.kind) * (axis.latency + ask.bytes / n / axis.w1),
+            times(ask.kind, "a + V/(N*W1)")};
+  }
   return {rounds(ask.kind) * (axis.latency + (n - 1) / n * ask.bytes / axis.w1),
           times(ask.kind, "a + (N-1)/N * V/W1")};
 }
@@ -158,6 +218,10 @@ ClosedForm form_shift(const CollectiveAsk& ask, const GroupNet& net) {
   const double h = hops(axis.wiring, axis.size, d);
   const bool tie = axis.wiring == Wiring::ring && 2 * d == axis.size;
   const Bytes shard = ask.bytes / static_cast<double>(net.ranks());
+  if (axis.wiring == Wiring::line) {
+    return {std::max(d, axis.size - d) * axis.latency + h * shard / axis.w1,
+            "min(d, N-d) * V/(N*W1) + max(d, N-d) * a, d = shift"};
+  }
   return {h * axis.latency + h * (tie ? 0.5 : 1.0) * shard / axis.w1,
           tie ? "hops * (a + V/(2*N*W1)), split over both ways" : "hops * (a + V/(N*W1))"};
 }

@@ -63,10 +63,11 @@ PriceBook price_book(const ExplainSetting& setting) {
     for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
       const int axis = static_cast<int>(a);
       mesh.axes[a].axes = {axis};
-      cluster.axes.push_back({mesh.axes[a].name, mesh.axes[a].size, Wiring::ring});
-      cluster.ports.push_back({mesh.axes[a].name + "+", axis, BytesPerSec{}, Seconds{}});
-      cluster.ports.push_back({mesh.axes[a].name + "-", axis, BytesPerSec{}, Seconds{}});
+      cluster.axes.push_back({mesh.axes[a].name, mesh.axes[a].size, Wiring::ring, axis});
+      cluster.ports.push_back({mesh.axes[a].name + "+", axis, BytesPerSec{}, Seconds{}, 1});
+      cluster.ports.push_back({mesh.axes[a].name + "-", axis, BytesPerSec{}, Seconds{}, -1});
     }
+    cluster.levels.push_back({});
   }
   for (Port& port : cluster.ports) {
     if (!setting.priced) port.bandwidth = BytesPerSec{1e9};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -35,86 +36,211 @@ std::vector<std::uint32_t> without_none(std::initializer_list<std::uint32_t> wai
   return result;
 }
 
-// The send of one pipeline in stage `stage`, step `step` (from 1), leaving `rank`.
-Send step_send(const CollectivePlan& plan, const Pipeline& pipeline, std::size_t stage, int step,
-               int rank) {
-  const int axis = pipeline.order[stage];
-  Send send;
-  send.from = rank;
-  send.to = shifted(plan.sizes, rank, axis, pipeline.direction);
-  send.chunks.origin = shifted(plan.sizes, rank, axis, -pipeline.direction * (step - 1));
-  send.chunks.piece = pipeline.piece;
-  for (std::size_t s = 0; s < stage; ++s) send.chunks.spread |= 1u << pipeline.order[s];
-  send.share = plan.share_of(send.chunks);
-  send.axis = axis;
-  send.direction = pipeline.direction;
-  return send;
-}
-
 }  // namespace
+
+Walk walk_of(Wiring wiring) {
+  switch (wiring) {
+    case Wiring::line:
+      return Walk::to_ends;
+    case Wiring::star:
+    case Wiring::full_mesh:
+      return Walk::exchange;
+    default:
+      return Walk::around;
+  }
+}
 
 namespace {
 
-// The latest send of one pipeline that left each representative rank.
-class Latest {
- public:
-  explicit Latest(const CollectivePlan& plan)
-      : plan_(plan), send_(plan.representatives().size(), kNone), slot_(slots(plan)) {}
+using Sends = std::vector<std::uint32_t>;
 
-  std::uint32_t of(int rank) const {
-    return send_[slot_[static_cast<std::size_t>(plan_.representative(rank))]];
+// Representative ranks and their places in a list.
+class Ranks {
+ public:
+  explicit Ranks(const CollectivePlan& plan)
+      : plan_(plan), all_(plan.representatives()), slot_(static_cast<std::size_t>(plan.ranks())) {
+    for (std::size_t r = 0; r < all_.size(); ++r) {
+      slot_[static_cast<std::size_t>(all_[r])] = static_cast<std::uint32_t>(r);
+    }
   }
-  std::vector<std::uint32_t>& all() { return send_; }
+  const std::vector<int>& all() const { return all_; }
+  // The place of the representative of a rank.
+  std::uint32_t slot(int rank) const {
+    return slot_[static_cast<std::size_t>(plan_.representative(rank))];
+  }
 
  private:
-  static std::vector<std::uint32_t> slots(const CollectivePlan& plan) {
-    std::vector<std::uint32_t> slot(static_cast<std::size_t>(plan.ranks()));
-    std::uint32_t next = 0;
-    for (const int rank : plan.representatives()) slot[static_cast<std::size_t>(rank)] = next++;
-    return slot;
-  }
-
   const CollectivePlan& plan_;
-  std::vector<std::uint32_t> send_;  // [representatives]
+  std::vector<int> all_;
   std::vector<std::uint32_t> slot_;  // [ranks]
 };
+
+// One pipeline in one stage: writes its steps, and knows what must have ended for a rank to hold
+// all of its bundle.
+class Stage {
+ public:
+  // `before` is the stage before, nullptr for the first.
+  Stage(CollectivePlan& plan, const Ranks& ranks, const Pipeline& pipeline, std::size_t stage,
+        Walk walk, const Stage* before)
+      : plan_(plan),
+        ranks_(ranks),
+        pipeline_(pipeline),
+        stage_(stage),
+        axis_(pipeline.order[stage]),
+        size_(plan.sizes[static_cast<std::size_t>(axis_)]),
+        walk_(walk),
+        before_(before) {
+    for (std::size_t s = 0; s < stage; ++s) spread_ |= 1u << pipeline.order[s];
+    if (walk != Walk::exchange) {
+      lanes_.push_back({walk == Walk::to_ends ? 1 : pipeline.direction, none()});
+    }
+    if (walk == Walk::to_ends) lanes_.push_back({-1, none()});
+  }
+
+  int steps() const {
+    if (walk_ == Walk::exchange) return 1;
+    return pipeline_.steps < 0 ? size_ - 1 : pipeline_.steps;
+  }
+
+  void step(int step, int phase) {
+    if (walk_ == Walk::exchange) return exchange(phase);
+    for (Lane& lane : lanes_) {
+      Sends now = lane.latest;
+      for (std::size_t r = 0; r < ranks_.all().size(); ++r) {
+        const int rank = ranks_.all()[r];
+        if (!passes_on(rank, lane.direction, step)) continue;
+        Send send = new_send(rank, shifted(plan_.sizes, rank, axis_, lane.direction), phase);
+        send.chunks.origin = shifted(plan_.sizes, rank, axis_, -lane.direction * (step - 1));
+        send.share = plan_.share_of(send.chunks);
+        send.axis = axis_;
+        send.direction = lane.direction;
+        const Sends waits = step == 1 ? ready(rank)
+                                      : without_none({arrived(lane, rank), lane.latest[r]});
+        now[r] = plan_.add(send, waits);
+      }
+      lane.latest = std::move(now);
+    }
+  }
+
+  // What brought the bundle to a rank, and the rank's own last sends.
+  Sends done(int rank) const {
+    if (walk_ == Walk::exchange) return {join_[ranks_.slot(rank)]};
+    Sends result;
+    for (const Lane& lane : lanes_) {
+      for (const std::uint32_t w : {arrived(lane, rank), lane.latest[ranks_.slot(rank)]}) {
+        const bool known = std::find(result.begin(), result.end(), w) != result.end();
+        if (w != kNone && !known) result.push_back(w);
+      }
+    }
+    return result;
+  }
+
+ private:
+  struct Lane {
+    int direction = 1;
+    Sends latest;  // [representatives] that left them
+  };
+
+  Sends none() const { return Sends(ranks_.all().size(), kNone); }
+
+  Sends ready(int rank) const { return before_ == nullptr ? Sends{} : before_->done(rank); }
+
+  int coordinate(int rank) const {
+    return rank_coordinates(plan_.sizes, rank)[static_cast<std::size_t>(axis_)];
+  }
+
+  // Whether in this step a rank has a bundle to pass on, and somebody to pass it to.
+  bool passes_on(int rank, int direction, int step) const {
+    if (walk_ == Walk::around) return true;
+    const int at = coordinate(rank);
+    const int origin = at - direction * (step - 1);
+    const int to = at + direction;
+    return origin >= 0 && origin < size_ && to >= 0 && to < size_;
+  }
+
+  // The latest send into a rank on a lane.
+  std::uint32_t arrived(const Lane& lane, int rank) const {
+    if (walk_ == Walk::to_ends) {
+      const int behind = coordinate(rank) - lane.direction;
+      if (behind < 0 || behind >= size_) return kNone;
+    }
+    return lane.latest[ranks_.slot(shifted(plan_.sizes, rank, axis_, -lane.direction))];
+  }
+
+  Send new_send(int from, int to, int phase) const {
+    Send send{.from = from, .to = to, .chunks = {.origin = from, .piece = pipeline_.piece}};
+    send.chunks.spread = spread_;
+    send.phase = phase;
+    send.stage = static_cast<int>(stage_);
+    return send;
+  }
+
+  // Every bundle straight to every other rank of the axis, and a join of all that a rank sent and
+  // received.
+  void exchange(int phase) {
+    const auto first = static_cast<std::uint32_t>(plan_.sends.size());
+    const auto count = static_cast<std::uint32_t>(ranks_.all().size());
+    for (int d = 1; d < size_; ++d) {
+      for (const int rank : ranks_.all()) {
+        Send send = new_send(rank, shifted(plan_.sizes, rank, axis_, d), phase);
+        send.share = plan_.share_of(send.chunks);
+        plan_.add(send, ready(rank));
+      }
+    }
+    if (stage_ + 1 == pipeline_.order.size()) return;  // nobody waits
+    for (const int rank : ranks_.all()) {
+      Sends waits;
+      for (int d = 1; d < size_; ++d) {
+        const std::uint32_t round = first + static_cast<std::uint32_t>(d - 1) * count;
+        const std::uint32_t in = round + ranks_.slot(shifted(plan_.sizes, rank, axis_, -d));
+        const std::uint32_t out = round + ranks_.slot(rank);
+        waits.push_back(in);
+        if (out != in) waits.push_back(out);
+      }
+      join_.push_back(plan_.add(new_send(rank, rank, phase), waits));
+    }
+  }
+
+  CollectivePlan& plan_;
+  const Ranks& ranks_;
+  const Pipeline& pipeline_;
+  std::size_t stage_;
+  int axis_;
+  int size_;
+  Walk walk_;
+  const Stage* before_;
+  std::uint32_t spread_ = 0;
+  std::vector<Lane> lanes_;
+  Sends join_;  // [representatives] of an exchange
+};
+
+Walk walk_along(const PlanFrame& frame, int axis) {
+  return frame.walk.empty() ? Walk::around : frame.walk[static_cast<std::size_t>(axis)];
+}
 
 }  // namespace
 
 CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
   CollectivePlan plan = empty_plan(frame);
-  const std::vector<int> ranks = plan.representatives();
-  std::vector<Latest> latest(pipelines.size(), Latest(plan));
+  const Ranks ranks(plan);
   std::size_t stages = 0;
   for (const Pipeline& p : pipelines) stages = std::max(stages, p.order.size());
+  std::vector<std::vector<std::unique_ptr<Stage>>> made(pipelines.size());
   int phase = 0;
-  std::vector<std::uint32_t> now(ranks.size());
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    bool sent = true;
-    for (int step = 1; sent; ++step) {
-      sent = false;
+  for (std::size_t s = 0; s < stages; ++s) {
+    int steps = 0;
+    for (std::size_t p = 0; p < pipelines.size(); ++p) {
+      const Stage* before = s == 0 ? nullptr : made[p].back().get();
+      const Walk walk = walk_along(frame, pipelines[p].order[s]);
+      made[p].push_back(std::make_unique<Stage>(plan, ranks, pipelines[p], s, walk, before));
+      steps = std::max(steps, made[p].back()->steps());
+    }
+    for (int step = 1; step <= steps; ++step) {
       throw_if_interrupted();
-      for (std::size_t p = 0; p < pipelines.size(); ++p) {
-        const Pipeline& pipeline = pipelines[p];
-        const int axis = pipeline.order[stage];
-        const int size = plan.sizes[static_cast<std::size_t>(axis)];
-        if (step > (pipeline.steps < 0 ? size - 1 : pipeline.steps)) continue;
-        sent = true;
-        // The bundle came from the neighbour behind, on this axis or, at a stage's first step, on
-        // the axis of the stage before.
-        const int behind = step > 1 ? axis : (stage > 0 ? pipeline.order[stage - 1] : -1);
-        for (std::size_t r = 0; r < ranks.size(); ++r) {
-          Send send = step_send(plan, pipeline, stage, step, ranks[r]);
-          send.phase = phase;
-          send.stage = static_cast<int>(stage);
-          const int source =
-              behind < 0 ? -1 : shifted(plan.sizes, ranks[r], behind, -pipeline.direction);
-          const std::uint32_t data = source < 0 ? kNone : latest[p].of(source);
-          now[r] = plan.add(send, without_none({data, latest[p].of(ranks[r])}));
-        }
-        latest[p].all() = now;
+      for (const auto& pipeline : made) {
+        if (step <= pipeline.back()->steps()) pipeline.back()->step(step, phase);
       }
-      if (sent) ++phase;
+      ++phase;
     }
   }
   return plan;

@@ -8,20 +8,32 @@
 //   torus, one axis at a time                pieces: {x,y} + and -
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "ir/cluster.h"
 #include "ir/collective_plan.h"
 
 namespace shardsim {
 
+//   mesh, all axes at once                   as a torus; along a line a bundle goes both ways
+//   levels, one after the other              piece 0: {spine, rails, nvlink} +
 struct Pipeline {
   int piece = 0;
   std::vector<int> order;  // group axes, first travelled first
-  int direction = 1;       // +1 or -1, on every axis
+  int direction = 1;       // +1 or -1, on every ring
   int steps = -1;          // along the only axis; -1: all the way round, size - 1
 };
+
+// How a bundle gets from one rank to all others along an axis.
+enum class Walk : std::uint8_t {
+  around,   // from neighbour to neighbour, in the pipeline's direction
+  to_ends,  // from neighbour to neighbour, both ways: a line
+  exchange  // straight to each: a switch, a full mesh
+};
+Walk walk_of(Wiring wiring);
 
 // What a plan is made for: the group's axes, how it is folded, and the shares of the pieces.
 struct PlanFrame {
@@ -29,10 +41,11 @@ struct PlanFrame {
   std::vector<int> sizes;
   std::vector<int> fold;
   std::vector<double> piece_share;
+  std::vector<Walk> walk = {};  // per group axis; empty: around
 };
 
 // All pipelines step together: in stage s, step t, every rank passes on along order[s] the bundle
-// it received last: everything gathered so far. Optimal when the pipelines of one stage use
+// it received last: everything gathered so far; an exchange is one step. Optimal when the pipelines of one stage use
 // different ports for equally long (Scaling Book ch. 3: one axis, or equal axes in rotated orders).
 CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines);
 

@@ -13,7 +13,7 @@ GraphBuilder::GraphBuilder(const Cluster& cluster, const Fold& fold)
     for (std::size_t p = 0; p < cluster.ports.size(); ++p) {
       const LinkId link = cluster.link(device, static_cast<int>(p));
       graph_.links.push_back({devices.size() == 1 ? cluster.ports[p].name : cluster.link_name(link),
-                              cluster.ports[p].bandwidth});
+                              cluster.ports[p].bandwidth / fold.stabiliser(cluster, cluster.ports[p])});
     }
   }
 }

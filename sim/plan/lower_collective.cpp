@@ -17,20 +17,31 @@ namespace {
 // V in a template.
 constexpr Bytes kWhole{1};
 
-// Axes of the call without those of size 1, as algorithms see them.
-std::vector<int> long_axes(const Cluster& cluster, std::span<const int> axes) {
-  std::vector<int> result;
-  for (const int a : axes) {
-    if (cluster.axes[static_cast<std::size_t>(a)].size > 1) result.push_back(a);
+// The step of the fold along each axis of the group. Minor parts of a grid's axis are never folded
+// (Cluster::uniform), so the steps of parts put together multiply.
+std::vector<int> fold_of(const GroupNet& net, const Fold& fold) {
+  std::vector<int> steps;
+  for (const GroupAxis& axis : net.axes) {
+    int step = 1;
+    for (const int part : axis.axes) step *= fold.step[static_cast<std::size_t>(part)];
+    steps.push_back(step);
   }
-  return result;
+  return steps;
 }
 
 // Stamps one plan into a template, group class by group class.
 class TemplateMaker {
  public:
-  TemplateMaker(GraphBuilder& builder, const CollectivePlan& plan, std::vector<int> axes)
-      : builder_(builder), cluster_(builder.cluster()), plan_(plan), axes_(std::move(axes)) {}
+  TemplateMaker(GraphBuilder& builder, const CollectivePlan& plan, const GroupNet& net)
+      : builder_(builder), cluster_(builder.cluster()), plan_(plan) {
+    for (const GroupAxis& axis : net.axes) {
+      neighbour_axis_.push_back(axis.axes.back());
+      for (const int part : axis.axes) {
+        axes_.push_back(part);
+        sizes_.push_back(cluster_.axes[static_cast<std::size_t>(part)].size);
+      }
+    }
+  }
 
   CollectiveTemplate flow() {
     for (const DeviceId base : bases()) {
@@ -91,7 +102,7 @@ class TemplateMaker {
 
   DeviceId device_of(DeviceId base, int rank) const {
     std::vector<int> at = cluster_.coordinates(base);
-    const std::vector<int> in_group = rank_coordinates(plan_.sizes, rank);
+    const std::vector<int> in_group = rank_coordinates(sizes_, rank);
     for (std::size_t i = 0; i < axes_.size(); ++i)
       at[static_cast<std::size_t>(axes_[i])] = in_group[i];
     return cluster_.device(at);
@@ -108,7 +119,8 @@ class TemplateMaker {
 
   std::vector<Route> routes_of(const Send& send, DeviceId from, DeviceId base) const {
     if (send.axis >= 0) {
-      return {hop(cluster_, from, axes_[static_cast<std::size_t>(send.axis)], send.direction)};
+      const int axis = neighbour_axis_[static_cast<std::size_t>(send.axis)];
+      return {hop(cluster_, from, axis, send.direction)};
     }
     return routes(cluster_, from, device_of(base, send.to));
   }
@@ -240,7 +252,9 @@ class TemplateMaker {
   GraphBuilder& builder_;
   const Cluster& cluster_;
   const CollectivePlan& plan_;
-  std::vector<int> axes_;
+  std::vector<int> axes_;            // of the cluster, parts one by one
+  std::vector<int> sizes_;           // theirs
+  std::vector<int> neighbour_axis_;  // [group axes] the part along which neighbours lie
   CollectiveTemplate made_;
   std::map<Seconds, std::uint32_t> delays_;
 };
@@ -265,12 +279,17 @@ Fold common_fold(const Cluster& cluster, std::span<const CollectiveCall> calls) 
   Fold fold = Fold::orbits(cluster);
   for (const CollectiveCall& call : calls) {
     if (call.ask.targets.empty()) continue;
-    const std::vector<int> axes = long_axes(cluster, call.axes);
-    const std::vector<int> steps =
-        invariant_steps(group_net(cluster, axes).sizes(), call.ask.targets);
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      int& step = fold.step[static_cast<std::size_t>(axes[i])];
-      step = std::lcm(step, steps[i]);
+    const GroupNet net = group_net(cluster, call.axes);
+    const std::vector<int> steps = invariant_steps(net.sizes(), call.ask.targets);
+    for (std::size_t i = 0; i < net.axes.size(); ++i) {
+      int minor = 1;  // devices along the minor parts, which are not folded
+      for (const int part : net.axes[i].axes) {
+        minor *= cluster.axes[static_cast<std::size_t>(part)].size;
+      }
+      const auto major = static_cast<std::size_t>(net.axes[i].axes.front());
+      minor /= cluster.axes[major].size;
+      const int whole = std::lcm(steps[i], minor);
+      fold.step[major] = std::lcm(fold.step[major], whole / minor);
     }
   }
   return fold;
@@ -280,12 +299,9 @@ const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   const Key key{call.algorithm->name, call.ask.kind, call.axes, call.ask.shift, call.ask.targets};
   const auto at = templates_.find(key);
   if (at != templates_.end()) return at->second;
-  const Cluster& cluster = builder_.cluster();
-  const std::vector<int> axes = long_axes(cluster, call.axes);
-  std::vector<int> fold;
-  for (const int a : axes) fold.push_back(builder_.fold().step[static_cast<std::size_t>(a)]);
-  const CollectivePlan plan = call.algorithm->plan(call.ask, group_net(cluster, axes), fold);
-  TemplateMaker maker(builder_, plan, axes);
+  const GroupNet net = group_net(builder_.cluster(), call.axes);
+  const CollectivePlan plan = call.algorithm->plan(call.ask, net, fold_of(net, builder_.fold()));
+  TemplateMaker maker(builder_, plan, net);
   return templates_.emplace(key, grain_ == Grain::flow ? maker.flow() : maker.fluid())
       .first->second;
 }

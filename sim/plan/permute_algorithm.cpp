@@ -20,7 +20,7 @@ class LinkLoads {
         blocks_(static_cast<std::size_t>(net.ranks()) * net.axes.size() * 2) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return net_.axes[a].hardware < net_.axes[b].hardware;
+      return net_.axes[a].axes < net_.axes[b].axes;
     });
   }
 
@@ -31,14 +31,11 @@ class LinkLoads {
     Seconds latency;
     int hops = 0;
     for (const std::size_t a : order_) {
-      const int size = sizes_[a];
-      const int forward = (target[a] - at[a] + size) % size;
-      const int back = size - forward;
-      const bool two_way = net_.axes[a].wiring == Wiring::ring && forward != 0;
-      const int shortest = two_way ? std::min(forward, back) : forward;
-      const double share = two_way && forward == back ? 0.5 : 1.0;
-      if (!two_way || forward <= back) walk(at, a, forward, 1, share);
-      if (two_way && back <= forward) walk(at, a, back, -1, share);
+      const Ways ways = ways_along(a, at[a], target[a]);
+      const bool tie = ways.forward > 0 && ways.back > 0;
+      walk(at, a, ways.forward, 1, tie ? 0.5 : 1.0);
+      walk(at, a, ways.back, -1, tie ? 0.5 : 1.0);
+      const int shortest = std::max(ways.forward, ways.back);
       at[a] = target[a];
       latency += shortest * net_.axes[a].latency;
       hops += shortest;
@@ -62,6 +59,20 @@ class LinkLoads {
   int hops() const { return hops_; }
 
  private:
+  // Hops each way; both where they are equally many.
+  struct Ways {
+    int forward = 0, back = 0;
+  };
+
+  Ways ways_along(std::size_t a, int from, int to) const {
+    const int size = sizes_[a];
+    const int forward = (to - from + size) % size;
+    if (net_.axes[a].wiring == Wiring::line) return {std::max(to - from, 0), std::max(from - to, 0)};
+    if (net_.axes[a].wiring != Wiring::ring || forward == 0) return {forward, 0};
+    const int back = size - forward;
+    return {forward <= back ? forward : 0, back <= forward ? back : 0};
+  }
+
   void walk(const std::vector<int>& at, std::size_t axis, int hop_count, int direction,
             double share) {
     int rank = rank_at(sizes_, at);
@@ -107,12 +118,34 @@ CollectivePlan plan_permutation(const CollectiveAsk& ask, const GroupNet& net,
   return plan;
 }
 
+namespace {
+
+// Over several levels or cables every rank sends and receives one block: no port passes more than
+// one, but for those that align others.
+ClosedForm form_through_ports(const CollectiveAsk& ask, const GroupNet& net) {
+  ClosedForm form{Seconds{}, "one block through the slowest port, and every level's latency", false};
+  const Bytes block = ask.bytes / static_cast<double>(net.ranks());
+  Seconds latency;
+  for (const GroupAxis& axis : net.axes) {
+    form.time = std::max(form.time, block / axis.w1);
+    latency += axis.latency;
+  }
+  form.time += latency;
+  return form;
+}
+
+}  // namespace
+
 ClosedForm form_permutation(const CollectiveAsk& ask, const GroupNet& net) {
   const int ranks = net.ranks();
   const Bytes block = ask.bytes / static_cast<double>(ranks);
   if (star(net)) {
     return {net.axes[0].latency + block / net.axes[0].w1, "a + V/(N*W1)"};
   }
+  const bool hops_only = std::none_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
+    return axis.wiring == Wiring::star || axis.wiring == Wiring::full_mesh;
+  });
+  if (!hops_only) return form_through_ports(ask, net);
   LinkLoads loads(net);
   for (int rank = 0; rank < ranks; ++rank) {
     const int to = ask.targets[static_cast<std::size_t>(rank)];

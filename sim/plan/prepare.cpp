@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "plan/backward.h"
 #include "plan/make_layer.h"
+#include "plan/placement.h"
 #include "plan/shard.h"
 #include "plan/stated_layouts.h"
 #include "plan/sub_axes.h"

@@ -1,6 +1,7 @@
 #include "plan/price.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/must.h"
 #include "plan/algorithms.h"
@@ -64,16 +65,27 @@ Seconds PriceBook::collective(const ShardedCollective& c) {
 
 BytesPerSec PriceBook::ingress(std::span<const int> axes) const {
   if (cluster_.axes.empty()) return BytesPerSec{1};  // one device: nothing moves
-  if (cluster_.axes[0].wiring == Wiring::star) return cluster_.ports[0].bandwidth;
-  std::vector<int> hardware;
-  for (const int a : axes) {
-    const std::vector<int>& spans = mesh_.axes[static_cast<std::size_t>(a)].axes;
-    hardware.insert(hardware.end(), spans.begin(), spans.end());
+  std::set<int> hardware, ports;  // hardware axes of grids, ports of switches
+  for (std::size_t i = 0; i < cluster_.axes.size(); ++i) {
+    const auto spanned = [&](int a) {
+      const std::vector<int>& spans = mesh_.axes[static_cast<std::size_t>(a)].axes;
+      return std::find(spans.begin(), spans.end(), static_cast<int>(i)) != spans.end();
+    };
+    if (!axes.empty() && std::none_of(axes.begin(), axes.end(), spanned)) continue;
+    const Axis& axis = cluster_.axes[i];
+    if (axis.wiring == Wiring::star) {
+      ports.insert(cluster_.port_of(static_cast<int>(i), 1));
+    } else {
+      hardware.insert(axis.hardware);
+    }
   }
   BytesPerSec sum;
-  for (const Port& port : cluster_.ports) {
-    const bool counts = std::find(hardware.begin(), hardware.end(), port.axis) != hardware.end();
-    if (counts || axes.empty()) sum += port.bandwidth;
+  for (std::size_t p = 0; p < cluster_.ports.size(); ++p) {
+    const Port& port = cluster_.ports[p];
+    const Axis& axis = cluster_.axes[static_cast<std::size_t>(port.axis)];
+    const bool counts = axis.wiring == Wiring::star ? ports.count(static_cast<int>(p)) > 0
+                                                    : hardware.count(axis.hardware) > 0;
+    if (counts) sum += port.bandwidth / cluster_.sharers(port);
   }
   return sum;
 }
@@ -81,7 +93,9 @@ BytesPerSec PriceBook::ingress(std::span<const int> axes) const {
 BytesPerSec PriceBook::slowest_link() const {
   if (cluster_.ports.empty()) return BytesPerSec{1};
   BytesPerSec slowest = cluster_.ports[0].bandwidth;
-  for (const Port& port : cluster_.ports) slowest = std::min(slowest, port.bandwidth);
+  for (const Port& port : cluster_.ports) {
+    slowest = std::min(slowest, port.bandwidth / cluster_.sharers(port));
+  }
   return slowest;
 }
 

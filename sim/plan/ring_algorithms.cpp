@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 #include "plan/algorithm_parts.h"
 #include "plan/gather.h"
@@ -22,7 +23,10 @@ std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
   if (!why.empty()) return why;
   switch (net.axes[0].wiring) {
     case Wiring::ring:
+    case Wiring::full_mesh:
       return "";
+    case Wiring::line:
+      return "the ends of a line are not joined";
     case Wiring::ring_oneway:
       return "the ring has links in one direction only";
     case Wiring::pair:
@@ -33,11 +37,35 @@ std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
   return "";
 }
 
+std::string one_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::string why = one_axis(ask, net);
+  if (!why.empty()) return why;
+  return net.axes[0].wiring == Wiring::line ? "the ends of a line are not joined" : "";
+}
+
+std::string line_suits(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::string why = one_axis(ask, net);
+  if (!why.empty()) return why;
+  return net.axes[0].wiring == Wiring::line ? "" : "it is for a line: neighbours without a wrap";
+}
+
+namespace {
+
+// Round a ring whatever the wiring: a switch and a full mesh have ways to both neighbours.
+PlanFrame ring_frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
+                     std::vector<double> piece_share) {
+  PlanFrame made = frame(name, net, fold, std::move(piece_share));
+  made.walk = {Walk::around};
+  return made;
+}
+
+}  // namespace
+
 CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net,
                          const std::vector<int>& fold) {
   return from_gather(ask.kind, [&](int d) {
     const std::array<Pipeline, 2> both = {Pipeline{0, {0}, d}, Pipeline{1, {0}, -d}};
-    return gather_in_steps(frame("ring", net, fold, {0.5, 0.5}), both);
+    return gather_in_steps(ring_frame("ring", net, fold, {0.5, 0.5}), both);
   });
 }
 
@@ -55,7 +83,7 @@ CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net,
     const int n = net.axes[0].size;
     const std::array<Pipeline, 2> both = {Pipeline{0, {0}, d, n / 2},
                                           Pipeline{0, {0}, -d, (n - 1) / 2}};
-    return gather_in_steps(frame("ring-whole", net, fold, {1.0}), both);
+    return gather_in_steps(ring_frame("ring-whole", net, fold, {1.0}), both);
   });
 }
 
@@ -71,7 +99,7 @@ CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net,
                            const std::vector<int>& fold) {
   return from_gather(ask.kind, [&](int d) {
     const std::array<Pipeline, 1> one = {Pipeline{0, {0}, d}};
-    return gather_in_steps(frame("ring-oneway", net, fold, {1.0}), one);
+    return gather_in_steps(ring_frame("ring-oneway", net, fold, {1.0}), one);
   });
 }
 
@@ -81,6 +109,19 @@ ClosedForm form_oneway(const CollectiveAsk& ask, const GroupNet& net) {
   const double n = axis.size;
   const Seconds step = axis.latency + ask.bytes / n / axis.w1;
   return {rounds(ask.kind) * (n - 1) * step, times(ask.kind, "(N-1) * (a + V/(N*W1))")};
+}
+
+CollectivePlan plan_line(const CollectiveAsk& ask, const GroupNet& net,
+                         const std::vector<int>& fold) {
+  return from_gather(ask.kind, [&](int d) {
+    const std::array<Pipeline, 1> one = {Pipeline{0, {0}, d}};
+    return gather_in_steps(frame("line", net, fold, {1.0}), one);
+  });
+}
+
+// N-1 steps of a shard over the links next to the ends, which all but one shard must pass.
+ClosedForm form_line(const CollectiveAsk& ask, const GroupNet& net) {
+  return form_oneway(ask, net);
 }
 
 double sends_of_ring(const CollectiveAsk& ask, const GroupNet& net) {

@@ -1,4 +1,4 @@
-// Rows of the algorithm table for one ring (see algorithms.h for the columns).
+// Rows of the algorithm table for one ring or line (see algorithms.h for the columns).
 #pragma once
 
 #include <string>
@@ -10,6 +10,8 @@ namespace shardsim {
 
 std::string one_axis(const CollectiveAsk& ask, const GroupNet& net);      // why_not
 std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net);  // why_not
+std::string one_way_ring(const CollectiveAsk& ask, const GroupNet& net);  // why_not
+std::string line_suits(const CollectiveAsk& ask, const GroupNet& net);    // why_not
 
 // Halved shards, both directions, all the way round.
 CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net,
@@ -26,5 +28,10 @@ ClosedForm form_whole(const CollectiveAsk& ask, const GroupNet& net);
 CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net,
                            const std::vector<int>& fold);
 ClosedForm form_oneway(const CollectiveAsk& ask, const GroupNet& net);
+
+// Whole shards, both ways from their origin to the ends of a line.
+CollectivePlan plan_line(const CollectiveAsk& ask, const GroupNet& net,
+                         const std::vector<int>& fold);
+ClosedForm form_line(const CollectiveAsk& ask, const GroupNet& net);
 
 }  // namespace shardsim

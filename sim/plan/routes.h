@@ -1,4 +1,6 @@
-// Routes over a cluster: dimension order, shortest way along each axis. A message whose way is
+// Routes over a cluster. The outermost level in which two devices differ decides: a switch is passed
+// from port to port, rails and grids after going to the right position inside (over NVLink to the
+// GPU on the destination's rail); a grid in dimension order, the shortest way along each axis. A message whose way is
 // equally long both ways round an even ring is split in halves over both directions (a router that
 // sends all ties one way makes AllToAll (N+2)/(8N) instead of 1/8 of V/W1, Scaling Book ch. 3 and
 // its problems).
@@ -20,7 +22,8 @@ struct Route {
 // REQUIRES: from != to. Shares sum to 1.
 std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to);
 
-// The one link to the neighbour along an axis.
+// The way to the neighbour along an axis, on a ring in that direction: one link, or several where the
+// axis is a strided part of a longer one.
 Route hop(const Cluster& cluster, DeviceId from, int axis, int direction);
 
 }  // namespace shardsim

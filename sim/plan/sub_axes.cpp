@@ -51,8 +51,8 @@ std::optional<Cut> next_cut(std::span<const PresetSpec> chosen, const Layer& lay
   return std::nullopt;
 }
 
-// How many of the hardware axes hold `major` devices, after taking one apart if it hangs on a
-// switch; nothing when the hardware does not come apart there.
+// How many of the hardware axes hold `major` devices, after taking one apart; nothing when the
+// hardware does not come apart there.
 std::optional<std::size_t> split_hardware(const MeshAxis& axis, int major, Cluster& cluster,
                                           Mesh& mesh) {
   int held = 1;
@@ -63,12 +63,11 @@ std::optional<std::size_t> split_hardware(const MeshAxis& axis, int major, Clust
   }
   if (held == major) return n;
   const auto at = static_cast<std::size_t>(axis.axes[n]);
-  Axis& hardware = cluster.axes[at];
+  const Axis& hardware = cluster.axes[at];
   const int first = major / held;
-  if (hardware.wiring != Wiring::star || hardware.size % first != 0) return std::nullopt;
-  const Axis rest{hardware.name + "2", hardware.size / first, Wiring::star};
-  hardware = {hardware.name + "1", first, Wiring::star};
-  cluster.axes.insert(cluster.axes.begin() + static_cast<std::ptrdiff_t>(at) + 1, rest);
+  const bool whole = hardware.wiring == Wiring::ring_oneway || hardware.wiring == Wiring::pair;
+  if (whole || hardware.size % first != 0) return std::nullopt;
+  split_axis(cluster, axis.axes[n], first);
   for (MeshAxis& other : mesh.axes) {
     std::vector<int> axes;
     for (const int a : other.axes) {

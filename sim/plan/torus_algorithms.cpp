@@ -12,8 +12,8 @@ namespace shardsim {
 std::string several_axes(const CollectiveAsk& ask, const GroupNet& net) {
   const std::string why = only_gathers(ask);
   if (!why.empty()) return why;
-  if (star(net)) return "a switch has no axes of its own";
   if (net.axes.size() < 2) return "it needs more than one axis";
+  if (star(net)) return "a switch has no axes of its own";
   return "";
 }
 
@@ -41,6 +41,13 @@ bool alike(const GroupNet& net) {
 std::string balanced(const CollectiveAsk& ask, const GroupNet& net) {
   const std::string why = several_axes(ask, net);
   if (!why.empty()) return why;
+  const auto is = [&](auto&& what) { return std::any_of(net.axes.begin(), net.axes.end(), what); };
+  if (levels(net) || is([](const GroupAxis& a) { return a.wiring == Wiring::full_mesh; })) {
+    return "it is for the axes of one torus or mesh";
+  }
+  if (!alike(net) && is([](const GroupAxis& a) { return a.wiring == Wiring::line; })) {
+    return "lines of unequal length cannot be kept busy together";
+  }
   if (balanced_shares(net.sizes(), rates(net)).empty()) {
     return "the axes are too unlike to be kept busy together: a share would be negative";
   }
@@ -161,12 +168,18 @@ ClosedForm form_by_axis(const CollectiveAsk& ask, const GroupNet& net) {
   double before = 1;
   Seconds once;
   for (const GroupAxis& axis : net.axes) {
-    const int lanes = both_directions(net) ? axis.ports : 1;
-    once += (axis.size - 1) * (axis.latency + ask.bytes * (before / n / lanes) / axis.w1);
+    const Bytes bundle = ask.bytes * (before / n);
+    if (walk_of(axis.wiring) == Walk::exchange) {
+      once += axis.latency + (axis.size - 1) * bundle / (axis.w1 * axis.ports);
+    } else {
+      const int lanes = both_directions(net) ? axis.ports : 1;
+      once += (axis.size - 1) * (axis.latency + bundle / (axis.w1 * lanes));
+    }
     before *= axis.size;
   }
   return {rounds(ask.kind) * once,
-          times(ask.kind, "sum over axes of (A-1) * (a + V/N * gathered/(ports*W1))")};
+          times(ask.kind, "sum over axes of (A-1) * (a + V/N * gathered/(ports*W1)), a once on a "
+                          "switch")};
 }
 
 double sends_by_axis(const CollectiveAsk& ask, const GroupNet& net) {

@@ -46,16 +46,28 @@ struct AxisSpec {
   SourcePos pos;
 };
 
-// A short name ("torus:4x4x4") or the map {kind, axes, link}. Axes of a short name are x, y, z, w,
-// then a4, a5, …; a switch has the single axis n.
-struct TopologySpec {
-  Chosen<std::string> kind;
+// One level of a cluster, or all of it. Axes of a short name are x, y, z, w, then a4, a5, …; a switch
+// has the single axis n; the one axis of a named level has the level's name.
+struct LevelSpec {
+  std::string name;               // of a level
+  Chosen<std::string> kind;       // row of the topology table
   std::vector<AxisSpec> axes;     // major first
-  Chosen<BytesPerSec> bandwidth;  // one direction; default: the chip's
+  Chosen<BytesPerSec> bandwidth;  // one direction; default: the chip's, innermost only
   Chosen<Seconds> latency;        // default 0, said in the assumptions
   Chosen<double> efficiency;      // factor on bandwidth, default 1 (or the chip variant's)
-  std::string text;               // as written, or rebuilt as a short name
+  Chosen<std::vector<Chosen<std::string>>> wrap;  // axes of a grid that wrap; default: the kind's
+  Chosen<bool> double_link;         // an axis of size 2 has two cables: a ring
+  Chosen<double> oversubscription;  // a switch: what enters it from below over what it carries
+  Chosen<int> nics_per_device;      // a switch: ports of one device, default 1
+  Chosen<int> devices_per_nic;      // a switch: devices that share one port, default 1
+  Chosen<bool> in_network;          // the switch can add (NVLS, SHARP)
   SourcePos pos;
+};
+
+// A short name ("torus:4x4x4"), the map {kind, axes, link}, or {levels: [...]}, innermost first.
+struct TopologySpec : LevelSpec {
+  std::vector<LevelSpec> levels;  // empty: the cluster is the one level
+  std::string text;               // as written, or rebuilt as a short name
 };
 
 // X: [x, y]  spans hardware axes;  X: 4  is a size only.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "../support/networks.h"
+#include "plan/placement.h"
 #include "plan/routes.h"
 
 using namespace shardsim;

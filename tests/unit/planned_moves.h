@@ -24,6 +24,7 @@
 #include "../support/play_arrays.h"
 #include "execution.h"
 #include "plan/algorithms.h"
+#include "plan/placement.h"
 #include "plan/prepare.h"
 
 namespace shardsim::testing {

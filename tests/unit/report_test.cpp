@@ -8,6 +8,7 @@
 #include "../support/networks.h"
 #include "base/file.h"
 #include "plan/lower.h"
+#include "plan/placement.h"
 #include "plan/prepare.h"
 #include "replay/replay.h"
 #include "report/reports.h"
