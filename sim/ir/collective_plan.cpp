@@ -136,6 +136,7 @@ CollectivePlan empty_like(const CollectivePlan& plan, Collective kind) {
   result.sizes = plan.sizes;
   result.fold = plan.fold;
   result.piece_share = plan.piece_share;
+  result.pipelined = plan.pipelined;
   return result;
 }
 

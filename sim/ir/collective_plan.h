@@ -56,6 +56,8 @@ struct CollectivePlan {
   std::vector<int> sizes;  // of the group's axes
   std::vector<int> fold;   // per group axis, divides sizes
   std::vector<double> piece_share;
+  bool pipelined = false;  // pieces overlap: no stage ends before the next begins, so the fluid
+                           // grain keeps the sends
   std::vector<Send> sends;
   std::vector<std::uint32_t> after_offset = {
       0};  // CSR: sends[i] waits for after[after_offset[i]..)

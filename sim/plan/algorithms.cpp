@@ -7,6 +7,7 @@
 
 #include "plan/algorithm_parts.h"
 #include "plan/direct_algorithms.h"
+#include "plan/level_algorithms.h"
 #include "plan/permute_algorithm.h"
 #include "plan/ring_algorithms.h"
 #include "plan/torus_algorithms.h"
@@ -68,6 +69,7 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
     if (axis.size == 1) continue;
     GroupAxis made = axis.wiring == Wiring::star ? star_axis(cluster, axis) : grid_axis(cluster, a);
     made.level = axis.level;
+    made.port = cluster.port_of(a, 1);
     if (before != nullptr && goes_on(*before, axis)) {
       GroupAxis& whole = net.axes.back();
       made.size *= whole.size;
@@ -86,7 +88,7 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
 
 namespace {
 
-constexpr std::array<AlgorithmRow, 9> kAlgorithms = {{
+constexpr std::array<AlgorithmRow, 12> kAlgorithms = {{
     {"ring", "both directions; every shard is halved and both halves go all the way round",
      two_way_ring, plan_ring, form_ring, sends_of_ring},
     {"ring-whole", "both directions; whole shards meet half way round", two_way_ring, plan_whole,
@@ -96,8 +98,17 @@ constexpr std::array<AlgorithmRow, 9> kAlgorithms = {{
     {"all-axes",
      "all axes of a torus or mesh at once; pieces in rotated orders, weighted so that every port is busy",
      balanced, plan_all_axes, form_all_axes, sends_all_axes},
-    {"axis-by-axis", "one axis of a torus or mesh, or one level, after the other", several_axes, plan_by_axis,
+    {"axis-by-axis", "one axis of a torus or mesh after the other", several_axes, plan_by_axis,
      form_by_axis, sends_by_axis},
+    {"hierarchical",
+     "one level after the other: all-gather across, then inside; all-reduce is reduce-scatter "
+     "inside, all-reduce across, all-gather inside",
+     gathers_over_levels, plan_hierarchical, form_hierarchical, sends_hierarchical},
+    {"hierarchical-pipelined", "the same in pieces, every level busy at once", gathers_over_levels,
+     plan_pipelined, form_pipelined, sends_pipelined},
+    {"rail-aligned",
+     "all-to-all inside first, to the rank in the destination's position, then across",
+     all_to_all_over_levels, plan_rail_aligned, form_rail_aligned, sends_rail_aligned},
     {"direct", "straight to every destination: all-to-all anywhere, the others on a switch",
      direct_suits, plan_direct, form_direct, sends_once},
     {"ring-oneway", "one direction round a ring (or a switch), whole shards", one_way_ring, plan_oneway,

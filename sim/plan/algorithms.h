@@ -34,6 +34,7 @@ struct GroupAxis {
   int level = 0;          // of the cluster
   bool aligned = true;    // a route that crosses here first goes to the right position inside
   bool reduces = false;   // the switch can add
+  int port = 0;           // of the cluster, the first that a route takes; equal: shared
 };
 
 // The network as the ranks of one group see it when all groups of these axes run at once: axes of

@@ -215,6 +215,50 @@ CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring>
   return plan;
 }
 
+CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> order) {
+  CollectivePlan plan = empty_plan(frame, Collective::all_to_all);
+  const int ranks = plan.ranks();
+  const std::vector<int> reps = plan.representatives();
+  std::vector<std::uint32_t> barrier;
+  std::vector<bool> moved(plan.sizes.size(), false);
+  int phase = 0;
+  for (const int axis : order) {
+    throw_if_interrupted();
+    std::vector<std::uint32_t> sent;
+    const auto a = static_cast<std::size_t>(axis);
+    for (const int rank : reps) {
+      const std::vector<int> here = rank_coordinates(plan.sizes, rank);
+      // A chunk is here when its origin agrees with the rank on the axes that it has not moved
+      // along yet, and its destination on those that it has: numbered by the other coordinates.
+      for (int chunk = 0; chunk < ranks; ++chunk) {
+        const std::vector<int> other = rank_coordinates(plan.sizes, chunk);
+        if (other[a] == here[a]) continue;
+        std::vector<int> origin = here, dest = other;
+        for (std::size_t i = 0; i < moved.size(); ++i) {
+          if (moved[i]) {
+            origin[i] = other[i];
+            dest[i] = here[i];
+          }
+        }
+        std::vector<int> to = here;
+        to[a] = dest[a];
+        Send send{.from = rank, .to = rank_at(plan.sizes, to)};
+        send.chunks = {.origin = rank_at(plan.sizes, origin), .dest = rank_at(plan.sizes, dest)};
+        send.share = 1.0 / (static_cast<double>(ranks) * ranks);
+        send.phase = phase;
+        send.stage = phase;
+        sent.push_back(plan.add(send, barrier));
+      }
+    }
+    const Send join{.from = reps[0], .to = reps[0], .chunks = {.origin = reps[0]},
+                    .phase = phase, .stage = phase};
+    barrier = {plan.add(join, sent)};
+    moved[a] = true;
+    ++phase;
+  }
+  return plan;
+}
+
 CollectivePlan shift(const PlanFrame& frame, int by) {
   CollectivePlan plan = empty_plan(frame, Collective::collective_permute);
   const int last = static_cast<int>(plan.sizes.size()) - 1;

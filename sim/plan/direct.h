@@ -23,6 +23,10 @@ CollectivePlan direct_gather(const PlanFrame& frame);
 // of group axis i.
 CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring> wiring);
 
+// Axis by axis in the given order: every rank passes on, to the ranks along the axis, whatever must
+// go there, V/N in all; a barrier between the axes.
+CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> order);
+
 // The rounds of direct_all_to_all, in order.
 struct AllToAllRound {
   std::vector<double> load;  // [axes] chunks that pass one port of the axis

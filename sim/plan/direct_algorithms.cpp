@@ -29,9 +29,6 @@ CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net,
                      [&](int) { return direct_gather(frame("direct", net, fold, {1.0})); });
 }
 
-namespace {
-
-// Sum of hops over all displacements along one axis, per port of it.
 double hop_load(const GroupAxis& axis) {
   const double a = axis.size;
   switch (axis.wiring) {
@@ -62,6 +59,8 @@ int most_hops(const GroupAxis& axis) {
       return axis.size - 1;
   }
 }
+
+namespace {
 
 // One ring, rounds of ascending distance d: a round begins when the one before has ended and d hops
 // of latency have passed since the start, and lasts the load of a port.

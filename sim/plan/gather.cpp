@@ -79,9 +79,9 @@ class Ranks {
 // all of its bundle.
 class Stage {
  public:
-  // `before` is the stage before, nullptr for the first.
+  // `before` is the stage before, `ahead` the same stage of the piece before; nullptr: none.
   Stage(CollectivePlan& plan, const Ranks& ranks, const Pipeline& pipeline, std::size_t stage,
-        Walk walk, const Stage* before)
+        Walk walk, const Stage* before, const Stage* ahead = nullptr)
       : plan_(plan),
         ranks_(ranks),
         pipeline_(pipeline),
@@ -89,7 +89,8 @@ class Stage {
         axis_(pipeline.order[stage]),
         size_(plan.sizes[static_cast<std::size_t>(axis_)]),
         walk_(walk),
-        before_(before) {
+        before_(before),
+        ahead_(ahead) {
     for (std::size_t s = 0; s < stage; ++s) spread_ |= 1u << pipeline.order[s];
     if (walk != Walk::exchange) {
       lanes_.push_back({walk == Walk::to_ends ? 1 : pipeline.direction, none()});
@@ -143,7 +144,13 @@ class Stage {
 
   Sends none() const { return Sends(ranks_.all().size(), kNone); }
 
-  Sends ready(int rank) const { return before_ == nullptr ? Sends{} : before_->done(rank); }
+  Sends ready(int rank) const {
+    Sends result = before_ == nullptr ? Sends{} : before_->done(rank);
+    if (ahead_ == nullptr) return result;
+    const Sends port = ahead_->done(rank);
+    result.insert(result.end(), port.begin(), port.end());
+    return result;
+  }
 
   int coordinate(int rank) const {
     return rank_coordinates(plan_.sizes, rank)[static_cast<std::size_t>(axis_)];
@@ -187,7 +194,8 @@ class Stage {
         plan_.add(send, ready(rank));
       }
     }
-    if (stage_ + 1 == pipeline_.order.size()) return;  // nobody waits
+    const bool last = stage_ + 1 == pipeline_.order.size();
+    if (last && pipeline_.piece + 1 == static_cast<int>(plan_.piece_share.size())) return;
     for (const int rank : ranks_.all()) {
       Sends waits;
       for (int d = 1; d < size_; ++d) {
@@ -209,6 +217,7 @@ class Stage {
   int size_;
   Walk walk_;
   const Stage* before_;
+  const Stage* ahead_;
   std::uint32_t spread_ = 0;
   std::vector<Lane> lanes_;
   Sends join_;  // [representatives] of an exchange
@@ -242,6 +251,41 @@ CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline>
       }
       ++phase;
     }
+  }
+  return plan;
+}
+
+CollectivePlan gather_in_pieces(const PlanFrame& frame,
+                                const std::vector<std::vector<int>>& units, int direction) {
+  CollectivePlan plan = empty_plan(frame);
+  plan.pipelined = true;
+  const Ranks ranks(plan);
+  std::vector<int> order;
+  for (const std::vector<int>& unit : units) order.insert(order.end(), unit.begin(), unit.end());
+  std::vector<Pipeline> pipelines;
+  for (std::size_t p = 0; p < frame.piece_share.size(); ++p) {
+    pipelines.push_back({static_cast<int>(p), order, direction});
+  }
+  std::vector<std::unique_ptr<Stage>> ahead;
+  int phase = 0;
+  for (const Pipeline& pipeline : pipelines) {
+    throw_if_interrupted();
+    std::vector<std::unique_ptr<Stage>> stages;
+    for (const std::vector<int>& unit : units) {
+      for (const int axis : unit) {
+        const std::size_t s = stages.size();
+        const Stage* before = s == 0 ? nullptr : stages.back().get();
+        // The ports of a unit are free when the piece before has left its last axis.
+        const bool enters = axis == unit.front() && !ahead.empty();
+        const Stage* port = enters ? ahead[s + unit.size() - 1].get() : nullptr;
+        stages.push_back(std::make_unique<Stage>(plan, ranks, pipeline, s,
+                                                 walk_along(frame, axis), before, port));
+        for (int step = 1; step <= stages.back()->steps(); ++step) {
+          stages.back()->step(step, phase++);
+        }
+      }
+    }
+    ahead = std::move(stages);
   }
   return plan;
 }

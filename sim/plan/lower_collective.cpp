@@ -50,7 +50,7 @@ class TemplateMaker {
       group.last = static_cast<std::uint32_t>(made_.ops.size());
       made_.groups.push_back(std::move(group));
     }
-    made_.phases = static_cast<std::uint32_t>(plan_.phases());
+    made_.phases = static_cast<std::uint32_t>(phases_.size());
     return finish();
   }
 
@@ -139,6 +139,12 @@ class TemplateMaker {
     return static_cast<std::uint32_t>(made_.ops.size() - 1);
   }
 
+  // Sends of one phase and one latency start together.
+  std::uint32_t phase_of(int phase, Seconds latency) {
+    const auto next = static_cast<std::uint32_t>(phases_.size());
+    return phases_.try_emplace({phase, latency}, next).first->second;
+  }
+
   // The op that passes `latency` after the collective's start, one per latency and group.
   std::uint32_t delay(Seconds latency, std::uint32_t device) {
     const auto at = delays_.find(latency);
@@ -167,7 +173,7 @@ class TemplateMaker {
       const DeviceId from = device_of(base, send.from);
       Op op;
       op.device = builder_.fold().class_of(cluster_, from);
-      op.phase = static_cast<std::uint32_t>(send.phase);
+      op.phase = phase_of(send.phase, Seconds{});
       if (send.from == send.to) {
         ops_of[i] = {push(op, waits)};
         continue;
@@ -178,6 +184,7 @@ class TemplateMaker {
       for (const Route& route : routes_of(send, from, base)) {
         std::vector<std::uint32_t> all = waits;
         op.seconds = route.latency;
+        op.phase = phase_of(send.phase, route.latency);
         if (send.posted && route.latency > Seconds{}) {
           op.seconds = Seconds{0};
           all.push_back(delay(route.latency, op.device));
@@ -256,6 +263,7 @@ class TemplateMaker {
   std::vector<int> sizes_;           // theirs
   std::vector<int> neighbour_axis_;  // [group axes] the part along which neighbours lie
   CollectiveTemplate made_;
+  std::map<std::pair<int, Seconds>, std::uint32_t> phases_;
   std::map<Seconds, std::uint32_t> delays_;
 };
 
@@ -302,7 +310,8 @@ const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   const GroupNet net = group_net(builder_.cluster(), call.axes);
   const CollectivePlan plan = call.algorithm->plan(call.ask, net, fold_of(net, builder_.fold()));
   TemplateMaker maker(builder_, plan, net);
-  return templates_.emplace(key, grain_ == Grain::flow ? maker.flow() : maker.fluid())
+  const bool whole = grain_ == Grain::flow || plan.pipelined;
+  return templates_.emplace(key, whole ? maker.flow() : maker.fluid())
       .first->second;
 }
 

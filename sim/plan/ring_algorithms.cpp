@@ -23,8 +23,9 @@ std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
   if (!why.empty()) return why;
   switch (net.axes[0].wiring) {
     case Wiring::ring:
-    case Wiring::full_mesh:
       return "";
+    case Wiring::full_mesh:
+      return net.axes[0].size > 2 ? "" : "two devices of a full mesh have one cable";
     case Wiring::line:
       return "the ends of a line are not joined";
     case Wiring::ring_oneway:

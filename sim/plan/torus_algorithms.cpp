@@ -14,6 +14,7 @@ std::string several_axes(const CollectiveAsk& ask, const GroupNet& net) {
   if (!why.empty()) return why;
   if (net.axes.size() < 2) return "it needs more than one axis";
   if (star(net)) return "a switch has no axes of its own";
+  if (levels(net)) return "the group spans several levels";
   return "";
 }
 
@@ -42,7 +43,7 @@ std::string balanced(const CollectiveAsk& ask, const GroupNet& net) {
   const std::string why = several_axes(ask, net);
   if (!why.empty()) return why;
   const auto is = [&](auto&& what) { return std::any_of(net.axes.begin(), net.axes.end(), what); };
-  if (levels(net) || is([](const GroupAxis& a) { return a.wiring == Wiring::full_mesh; })) {
+  if (is([](const GroupAxis& a) { return a.wiring == Wiring::full_mesh; })) {
     return "it is for the axes of one torus or mesh";
   }
   if (!alike(net) && is([](const GroupAxis& a) { return a.wiring == Wiring::line; })) {

@@ -11,9 +11,42 @@
 
 namespace shardsim::testing {
 
+// "switch:4 | rails:3 | switch:2 /2": levels innermost first, each half as fast as the one inside it
+// and twice as far; /2 is an oversubscription instead of ports of its own.
+inline TopologySpec levels_of(const std::string& text, Seconds latency, BytesPerSec bandwidth) {
+  TopologySpec spec;
+  spec.text = text;
+  std::vector<Problem> problems;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t bar = std::min(text.find(" | ", at), text.size());
+    const std::string word = text.substr(at, bar - at);
+    const std::size_t over = word.find(" /");
+    LevelSpec level = parse_topology(word.substr(0, over), argument_pos("test", word), problems);
+    level.name = "l" + std::to_string(spec.levels.size());
+    for (std::size_t i = 0; i < level.axes.size(); ++i) level.axes[i].name = level.name + level.axes[i].name;
+    if (over != std::string::npos) {
+      level.oversubscription = {std::stod(word.substr(over + 2)), {}, true};
+    } else {
+      level.bandwidth = {bandwidth, {}, true};
+    }
+    level.latency = {latency, {}, true};
+    bandwidth = bandwidth / 2;
+    latency = latency * 2;
+    spec.levels.push_back(level);
+    at = bar + 3;
+  }
+  if (!problems.empty()) throw ConfigError(problems);
+  return spec;
+}
+
 inline Cluster cluster(const std::string& text, Seconds latency = {},
                        BytesPerSec bandwidth = BytesPerSec{100e9}) {
   std::vector<Problem> problems;
+  if (text.find('|') != std::string::npos) {
+    Cluster made = make_cluster(levels_of(text, latency, bandwidth), {bandwidth, 1.0, latency}, problems);
+    if (!problems.empty()) throw ConfigError(problems);
+    return made;
+  }
   const TopologySpec spec = parse_topology(text, argument_pos("test", text), problems);
   Cluster made = make_cluster(spec, {bandwidth, 1.0, latency}, problems);
   if (!problems.empty()) throw ConfigError(problems);
@@ -24,6 +57,13 @@ inline std::vector<int> all_axes(const Cluster& c) {
   std::vector<int> axes;
   for (std::size_t i = 0; i < c.axes.size(); ++i) axes.push_back(static_cast<int>(i));
   return axes;
+}
+
+// Nodes with a switch, rails or one large switch outside, leaves and spines, slices of a torus.
+inline std::vector<std::string> level_networks() {
+  return {"switch:4 | switch:3",         "switch:2 | rails:4",  "switch:4 | rails:2 | switch:2 /2",
+          "switch:2 | switch:3 | switch:2 /3", "ring:4 | switch:2", "torus:3x2 | switch:2",
+          "line:3 | switch:2",           "full-mesh:3 | rails:2"};
 }
 
 // Lines, rings, tori and switches with 2 to 16 ranks, sizes even, odd, equal and not.
@@ -38,6 +78,12 @@ inline std::vector<std::string> small_networks() {
         "torus:8x2", "torus:2x2x2", "torus:3x2x2", "torus:4x2x2"}) {
     names.emplace_back(torus);
   }
+  for (const char* open : {"line:3", "line:4", "line:5", "line:8", "mesh:2x2", "mesh:3x3", "mesh:4x4",
+                           "mesh:4x2", "mesh:3x2", "mesh:5x3", "full-mesh:2", "full-mesh:3",
+                           "full-mesh:6"}) {
+    names.emplace_back(open);
+  }
+  for (const std::string& levels : level_networks()) names.push_back(levels);
   return names;
 }
 

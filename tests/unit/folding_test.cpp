@@ -69,9 +69,11 @@ TEST_CASE("random pairs of concurrent collectives end alike folded and full") {
   std::mt19937 random(20240229);
   const char* networks[] = {"ring:8",    "ring:7",    "ring:2",      "ring-oneway:6",
                             "switch:8",  "switch:5",  "torus:4x4",   "torus:4x3",
-                            "torus:6x4", "torus:4x2", "torus:3x3x2", "torus:4x4x2"};
+                            "torus:6x4", "torus:4x2", "torus:3x3x2", "torus:4x4x2",
+                            "line:5",    "mesh:3x4",  "full-mesh:4", "switch:4 | rails:3",
+                            "switch:2 | switch:3 | switch:2 /3", "torus:3x2 | switch:2"};
   int pairs = 0;
-  for (int round = 0; round < 120; ++round) {
+  for (int round = 0; round < 160; ++round) {
     const std::string name = networks[random() % std::size(networks)];
     CollectiveRequest request;
     request.cluster = cluster(name, Seconds{random() % 2 == 0 ? 0.0 : 1e-6});

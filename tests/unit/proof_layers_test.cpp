@@ -50,7 +50,13 @@ const std::vector<Network>& networks() {
       network("torus:4x3", {{"X", {"y", "x"}}}),
       network("torus:2x2x2", {{"X", {"x"}}, {"Y", {"y"}}, {"Z", {"z"}}}),
       network("torus:3x2x2", {{"X", {"z", "x"}}, {"Y", {"y"}}}),
-      network("switch:8", {{"X", {"2"}}, {"Y", {"2"}}, {"Z", {"2"}}})};
+      network("switch:8", {{"X", {"2"}}, {"Y", {"2"}}, {"Z", {"2"}}}),
+      network("line:4", {{"X", {"x"}}}),
+      network("mesh:3x3", {{"X", {"x", "y"}}}),
+      network("ring:8", {{"X", {"2"}}, {"Y", {"4"}}}),
+      network("full-mesh:4", {{"X", {"x"}}}),
+      network("switch:2 | rails:2", {{"X", {"l1x", "l0n"}}}),
+      network("switch:2 | switch:2 | switch:2 /2", {{"X", {"l2n", "l1n"}}, {"Y", {"l0n"}}})};
   return kNetworks;
 }
 

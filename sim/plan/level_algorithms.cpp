@@ -1,0 +1,233 @@
+#include "plan/level_algorithms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "plan/algorithm_parts.h"
+#include "plan/direct.h"
+#include "plan/direct_algorithms.h"
+#include "plan/gather.h"
+
+namespace shardsim {
+
+std::string gathers_over_levels(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::string why = only_gathers(ask);
+  if (!why.empty()) return why;
+  return levels(net) ? "" : "the group is inside one level";
+}
+
+namespace {
+
+// Group axes, outermost level first.
+std::vector<int> outside_in(const GroupNet& net) {
+  std::vector<int> order(net.axes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return net.axes[static_cast<std::size_t>(a)].level > net.axes[static_cast<std::size_t>(b)].level;
+  });
+  return order;
+}
+
+// Whether rings are gone round both ways, half of the data each.
+bool two_way(const GroupNet& net) {
+  return std::any_of(net.axes.begin(), net.axes.end(),
+                     [](const GroupAxis& a) { return a.wiring == Wiring::ring; });
+}
+
+}  // namespace
+
+CollectivePlan plan_hierarchical(const CollectiveAsk& ask, const GroupNet& net,
+                                 const std::vector<int>& fold) {
+  const std::vector<int> order = outside_in(net);
+  return from_gather(ask.kind, [&](int d) {
+    if (!two_way(net)) {
+      const std::array<Pipeline, 1> one = {Pipeline{0, order, d}};
+      return gather_in_steps(frame("hierarchical", net, fold, {1.0}), one);
+    }
+    const std::array<Pipeline, 2> both = {Pipeline{0, order, d}, Pipeline{1, order, -d}};
+    return gather_in_steps(frame("hierarchical", net, fold, {0.5, 0.5}), both);
+  });
+}
+
+namespace {
+
+// A unit's part of an all-gather: so long for nothing, and for each share of V.
+struct StageTime {
+  Seconds latency;
+  Seconds bandwidth;
+};
+
+// Axes, outermost level first, in units that share ports: a leaf's and its spine's NIC.
+std::vector<std::vector<int>> units_of(const GroupNet& net) {
+  std::vector<std::vector<int>> units;
+  int port = -1;
+  for (const int a : outside_in(net)) {
+    const GroupAxis& axis = net.axes[static_cast<std::size_t>(a)];
+    if (axis.port != port) units.emplace_back();
+    port = axis.port;
+    units.back().push_back(a);
+  }
+  return units;
+}
+
+// Both ways round rings only where pieces do not follow one another.
+std::vector<StageTime> unit_times(const CollectiveAsk& ask, const GroupNet& net, bool both_ways) {
+  std::vector<StageTime> times;
+  double gathered = 1;
+  for (const std::vector<int>& unit : units_of(net)) {
+    StageTime time;
+    for (const int a : unit) {
+      const GroupAxis& axis = net.axes[static_cast<std::size_t>(a)];
+      const Bytes bundle = ask.bytes * (gathered / net.ranks());
+      const bool one_hop = walk_of(axis.wiring) == Walk::exchange;
+      const bool both = one_hop || (both_ways && axis.wiring == Wiring::ring);
+      time.latency += (one_hop ? 1 : axis.size - 1) * axis.latency;
+      time.bandwidth += (axis.size - 1) * bundle / (axis.w1 * (both ? axis.ports : 1));
+      gathered *= axis.size;
+    }
+    times.push_back(time);
+  }
+  return times;
+}
+
+}  // namespace
+
+// Sum over levels of a + (A-1)/N * gathered * V/W1 (collectives.md: phases that wait for one another
+// add; Thakur et al. 2005 for each).
+ClosedForm form_hierarchical(const CollectiveAsk& ask, const GroupNet& net) {
+  Seconds once;
+  for (const StageTime& t : unit_times(ask, net, true)) once += t.latency + t.bandwidth;
+  return {rounds(ask.kind) * once,
+          times(ask.kind, "sum over levels of a + (A-1) * V/N * gathered/W1")};
+}
+
+double sends_hierarchical(const CollectiveAsk& ask, const GroupNet& net) {
+  double sends = 0;
+  for (const GroupAxis& axis : net.axes) sends += axis.size - 1;
+  return rounds(ask.kind) * sends * (two_way(net) ? 2 : 1);
+}
+
+namespace {
+
+constexpr std::array<int, 14> kPieces = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+constexpr double kSmallestPiece = 1e-6;  // of the largest
+
+// Shares of the pieces. Those after the slowest level keep up when a piece is no smaller than the one
+// before it times (their time / the slowest's); those before it keep it fed when a piece is no
+// larger than the one before it times (the slowest's / their time). So the pieces grow as fast as
+// the levels before allow, then shrink as fast as those after allow, and both ends are short.
+std::vector<double> piece_shares(const std::vector<StageTime>& stages, int pieces) {
+  std::size_t slowest = 0;
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    if (stages[i].bandwidth > stages[slowest].bandwidth) slowest = i;
+  }
+  Seconds before, after;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (i < slowest) before = std::max(before, stages[i].bandwidth);
+    if (i > slowest) after = std::max(after, stages[i].bandwidth);
+  }
+  const auto falling = [&](Seconds other, int k) {
+    if (other == Seconds{}) return 1.0;
+    return std::max(kSmallestPiece, std::pow(other / stages[slowest].bandwidth, k));
+  };
+  std::vector<double> shares;
+  for (int k = 0; k < pieces; ++k) {
+    shares.push_back(std::min(falling(before, pieces - 1 - k), falling(after, k)));
+  }
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& s : shares) s /= sum;
+  return shares;
+}
+
+// Every level takes the pieces one by one, each after the level before has done it: a permutation
+// flow shop.
+Seconds makespan(const std::vector<StageTime>& stages, const std::vector<double>& shares) {
+  std::vector<Seconds> done(stages.size());
+  for (const double share : shares) {
+    Seconds piece;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      piece = std::max(piece, done[i]) + stages[i].latency + share * stages[i].bandwidth;
+      done[i] = piece;
+    }
+  }
+  return done.back();
+}
+
+std::vector<double> best_shares(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::vector<StageTime> stages = unit_times(ask, net, false);
+  std::vector<double> best;
+  Seconds least{std::numeric_limits<double>::infinity()};
+  for (const int pieces : kPieces) {
+    std::vector<double> shares = piece_shares(stages, pieces);
+    const Seconds time = makespan(stages, shares);
+    if (time < least * (1 - 1e-9)) {
+      least = time;
+      best = std::move(shares);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+CollectivePlan plan_pipelined(const CollectiveAsk& ask, const GroupNet& net,
+                              const std::vector<int>& fold) {
+  const PlanFrame f = frame("hierarchical-pipelined", net, fold, best_shares(ask, net));
+  return from_gather(ask.kind, [&](int d) { return gather_in_pieces(f, units_of(net), d); });
+}
+
+// V * max over levels of (D-1)/(D*W) when no level waits for another (collectives.md section 3.1),
+// and the ends of the pipeline.
+ClosedForm form_pipelined(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::vector<double> shares = best_shares(ask, net);
+  return {rounds(ask.kind) * makespan(unit_times(ask, net, false), shares),
+          times(ask.kind, fmt::format("{} pieces through the levels, max over levels of (A-1) * V/N "
+                                      "* gathered/W1 and the ends",
+                                      shares.size()))};
+}
+
+double sends_pipelined(const CollectiveAsk& ask, const GroupNet& net) {
+  const double pieces = static_cast<double>(best_shares(ask, net).size());
+  return sends_hierarchical(ask, net) * pieces / (two_way(net) ? 2 : 1);
+}
+
+std::string all_to_all_over_levels(const CollectiveAsk& ask, const GroupNet& net) {
+  if (ask.kind != Collective::all_to_all) {
+    return fmt::format("it is for all-to-all, not {}", to_text(ask.kind));
+  }
+  return levels(net) ? "" : "the group is inside one level";
+}
+
+CollectivePlan plan_rail_aligned(const CollectiveAsk&, const GroupNet& net,
+                                 const std::vector<int>& fold) {
+  std::vector<int> inside_out = outside_in(net);
+  std::reverse(inside_out.begin(), inside_out.end());
+  return all_to_all_by_axis(frame("rail-aligned", net, fold, {1.0}), inside_out);
+}
+
+// Along every axis, one after the other, an exchange of V/N between its ranks.
+ClosedForm form_rail_aligned(const CollectiveAsk& ask, const GroupNet& net) {
+  ClosedForm form{Seconds{}, "sum over levels of a + (A-1)/A * V/(N*W1)", true};
+  const Bytes own = ask.bytes / static_cast<double>(net.ranks());
+  for (const GroupAxis& axis : net.axes) {
+    const double a = axis.size;
+    form.time += most_hops(axis) * axis.latency + hop_load(axis) * (own / a) / axis.w1;
+    form.exact = form.exact && (most_hops(axis) == 1 || axis.latency == Seconds{});
+  }
+  return form;
+}
+
+double sends_rail_aligned(const CollectiveAsk&, const GroupNet& net) {
+  double sends = 0;
+  for (const GroupAxis& axis : net.axes) {
+    sends += net.ranks() / static_cast<double>(axis.size) * (axis.size - 1);
+  }
+  return sends;
+}
+
+}  // namespace shardsim
