@@ -74,8 +74,8 @@ std::string indivisible(const WhereRule& rule, const ActivePreset& active, int s
   if (!rule.replicates) return fmt::format("{}: {} does not divide {}", what, shards, size);
   if (shards % size != 0) return fmt::format("{}: neither divides the other", what);
   return fmt::format(
-      "{}: one on each of {} groups needs mesh axes that come apart there, and part of a ring is a "
-      "line, which has no plan in this version",
+      "{}: one on each of {} groups needs mesh axes that come apart there, and part of a one-way ring "
+      "is no ring",
       what, size);
 }
 

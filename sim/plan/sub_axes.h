@@ -5,7 +5,7 @@
 //   Wk[D, K, H] -> [D, K_Y1, H]      Wq[D, N, H] -> [D, N_{Y1,Y2}, H]
 //
 // The hardware below must come apart, too: between the hardware axes that Y spans, or within one
-// that hangs on a switch. Part of a ring is a line, which has no plan here.
+// of them. Part of a one-way ring is neither ring nor line.
 #pragma once
 
 #include <span>

@@ -120,8 +120,7 @@ TEST_CASE("wrong choices of presets") {
        mesh({{"Y", 8}}),
        {"K = 4 key/value heads cannot be cut over tp = 8 devices: one on each of 4 groups needs "
         "mesh "
-        "axes that come apart there, and part of a ring is a line, which has no plan in this "
-        "version"}},
+        "axes that come apart there, and part of a one-way ring is no ring"}},
       {{preset("hsdp", {"X"})},
        kMesh,
        {"hsdp needs 2 mesh axes or more, found 1: one each for dp and fsdp"}},

@@ -104,7 +104,11 @@ void each_plan(const std::string& topology, bool folded, Orders orders,
   std::vector<int> axes = testing::all_axes(c);
   do {
     const GroupNet net = group_net(c, axes);
-    const std::vector<int> fold = folded ? std::vector<int>(net.axes.size(), 1) : net.sizes();
+    std::vector<int> fold = net.sizes();
+    const Fold orbits = Fold::orbits(c);
+    for (std::size_t i = 0; folded && i < fold.size(); ++i) {
+      fold[i] = orbits.step[static_cast<std::size_t>(net.axes[i].axes.front())];
+    }
     for (const Collective kind : collective_kinds()) {
       for (const int shift : {1, 2}) {
         const CollectiveAsk ask{kind, Bytes{1e6}, shift};

@@ -165,7 +165,9 @@ std::vector<Network> networks() {
           network("torus:4x2", {{"X", {"y"}}, {"Y", {"x"}}}),
           network("torus:2x2x2", {{"X", {"x"}}, {"Y", {"y"}}, {"Z", {"z"}}}),
           network("torus:2x2x2", {{"X", {"z", "x"}}, {"Y", {"y"}}}),
-          network("torus:3x2x2", {{"X", {"x"}}, {"Y", {"y"}}, {"Z", {"z"}}})};
+          network("torus:3x2x2", {{"X", {"x"}}, {"Y", {"y"}}, {"Z", {"z"}}}),
+          network("ring:8", {{"X", {"2"}}, {"Y", {"4"}}}),
+          network("switch:2 | rails:3", {{"X", {"l1x", "l0n"}}})};
 }
 
 struct Counts {

@@ -92,10 +92,11 @@ inline PriceBook torus_pricing(Mesh mesh, Wiring wiring = Wiring::ring, Seconds 
     const int index = static_cast<int>(cluster.axes.size());
     axis.axes = {index};
     const bool one_way = axis.size == 2 || wiring == Wiring::ring_oneway;
-    cluster.axes.push_back({axis.name, axis.size, axis.size == 2 ? Wiring::pair : wiring});
-    cluster.ports.push_back({axis.name + "+", index, w1, latency});
-    if (!one_way) cluster.ports.push_back({axis.name + "-", index, w1, latency});
+    cluster.axes.push_back({axis.name, axis.size, axis.size == 2 ? Wiring::pair : wiring, index});
+    cluster.ports.push_back({axis.name + "+", index, w1, latency, 1});
+    if (!one_way) cluster.ports.push_back({axis.name + "-", index, w1, latency, -1});
   }
+  cluster.levels.push_back({});
   return {std::move(cluster), std::move(mesh),
           ChipRates{FlopsPerSec{1e15}, BytesPerSec{3e12}, Seconds{}}};
 }
