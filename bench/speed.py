@@ -23,6 +23,11 @@ CASES = [
     (f"collective all-reduce --topology torus:16x16x16 {LINK}", 0.05, None),
     (f"collective all-to-all --topology ring:256 {LINK} --full", 1.5, None),
     (f"collective all-gather --topology ring:256 {LINK} --full", 0.3, None),
+    (f"collective all-reduce --topology torus:8x8x8 {LINK} --full", 0.5, None),
+    (f"collective all-reduce --topology torus:16x16x16 {LINK} --full", 8, None),
+    (f"collective all-to-all --topology torus:16x16 {LINK} --full", 1, None),
+    ("collective all-reduce --topology torus:16x16 --bandwidth 100GB/s --latency 1us "
+     "--sweep-bytes 1KiB:1GiB", 0.15, None),
     (f"collective all-to-all --topology switch:16384 {LINK} --grain fluid", 0.05, 64),
     (f"collective all-gather --topology switch:16384 {LINK} --grain fluid", 0.05, 64),
     ("run configs/runs/llama3-70b-v5p-64.yaml --out {out}", 0.1, None),

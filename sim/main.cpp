@@ -118,6 +118,8 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
                   "per hop (per route on a switch), e.g. 1us (default 0)");
   sub->add_option("--bytes", args.bytes, "V, e.g. 64MiB");
   sub->add_option("--bytes-per-rank", args.bytes_per_rank, "the buffer of one rank instead of V");
+  sub->add_option("--sweep-bytes", args.sweep_bytes,
+                  "START:END[:FACTOR] of V instead, e.g. 1KiB:1GiB (default factor 2)");
   sub->add_option("--algorithm", args.algorithm,
                   "a name from `list collectives` (default auto: smallest closed form)");
   sub->add_option("--over", args.over, "axes of the group, e.g. x,y (default: all)");
@@ -126,6 +128,7 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
   declare_repeated(sub, "--beside", args.beside,
                    "another collective of the same size, started together");
   declare_simulation(sub, args);
+  sub->get_option("--format")->description("text or json (default text); csv with --sweep-bytes");
   sub->callback([&args] { collective_command(args); });
 }
 

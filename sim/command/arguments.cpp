@@ -37,8 +37,8 @@ Grain grain_named(const std::string& name, std::vector<Problem>& problems) {
   return Grain::flow;
 }
 
-void require_format(const std::string& format, std::vector<Problem>& problems) {
-  const std::vector<std::string> names = {"text", "json"};
+void require_format(const std::string& format, std::vector<Problem>& problems,
+                    const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), format) != names.end()) return;
   problems.push_back({argument_pos("--format", format),
                       fmt::format("expected a format, found \"{}\"", format),

@@ -26,7 +26,8 @@ std::vector<std::string> names_of(std::span<const Row> rows) {
 
 const EngineRow* engine_named(const std::string& name, std::vector<Problem>& problems);
 Grain grain_named(const std::string& name, std::vector<Problem>& problems);
-void require_format(const std::string& format, std::vector<Problem>& problems);
+void require_format(const std::string& format, std::vector<Problem>& problems,
+                    const std::vector<std::string>& names = {"text", "json"});
 
 template <class T>
 T quantity(const char* option, const std::string& text, Parsed<T> (*parse)(std::string_view),

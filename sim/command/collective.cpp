@@ -7,9 +7,11 @@
 
 #include "base/problem.h"
 #include "command/arguments.h"
+#include "command/sweep_bytes.h"
 #include "plan/clusters.h"
 #include "plan/collective_run.h"
 #include "report/reports.h"
+#include "report/sweep.h"
 #include "spec/load.h"
 
 namespace shardsim {
@@ -89,6 +91,7 @@ std::vector<std::string> collective_assumptions(const CollectiveRequest& request
       request.full
           ? "nothing folded: every device replayed"
           : "folded by symmetry: one class of devices stands for all (--full replays each)");
+  for (const CollectiveCall& call : request.calls) say_assumption(call.algorithm, said);
   said.push_back(
       "all groups of the axes run at once; reduction arithmetic and software overhead cost "
       "nothing");
@@ -110,18 +113,23 @@ Cluster read_cluster(const CollectiveArguments& args, std::vector<Problem>& prob
   return make_cluster(topology, link, problems);
 }
 
-// --bytes or --bytes-per-rank, as written.
-Bytes read_size(const CollectiveArguments& args, std::vector<Problem>& problems) {
-  const bool whole = args.bytes.has_value();
-  if (whole == args.bytes_per_rank.has_value()) {
-    problems.push_back({argument_pos("collective", args.kind),
-                        fmt::format("expected either --bytes or --bytes-per-rank, found {}",
-                                    whole ? "both" : "neither"),
-                        "for example --bytes 64MiB"});
+// --bytes, --bytes-per-rank or the sizes of --sweep-bytes, as written.
+std::vector<Bytes> read_sizes(const CollectiveArguments& args, std::vector<Problem>& problems) {
+  std::vector<std::string> given;
+  if (args.bytes) given.emplace_back("--bytes");
+  if (args.bytes_per_rank) given.emplace_back("--bytes-per-rank");
+  if (args.sweep_bytes) given.emplace_back("--sweep-bytes");
+  if (given.size() != 1) {
+    problems.push_back(
+        {argument_pos("collective", args.kind),
+         fmt::format("expected one of --bytes, --bytes-per-rank and --sweep-bytes, found {}",
+                     given.empty() ? "none" : fmt::format("{}", fmt::join(given, " and "))),
+         "for example --bytes 64MiB"});
     return {};
   }
-  return whole ? quantity("--bytes", *args.bytes, parse_bytes, problems)
-               : quantity("--bytes-per-rank", *args.bytes_per_rank, parse_bytes, problems);
+  if (args.sweep_bytes) return sweep_sizes(*args.sweep_bytes, problems);
+  if (args.bytes) return {quantity("--bytes", *args.bytes, parse_bytes, problems)};
+  return {quantity("--bytes-per-rank", *args.bytes_per_rank, parse_bytes, problems)};
 }
 
 struct Wanted {
@@ -175,7 +183,7 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
   Calls made;
   for (const Wanted& wanted : kinds) {
     CollectiveCall call{{wanted.kind, size, args.shift.value_or(1)}, nullptr, axes};
-    if (!args.bytes) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
+    if (args.bytes_per_rank) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
     const AlgorithmChoice choice =
         pick_algorithm(wanted.algorithm, call.ask, net, wanted.pos, problems);
     call.algorithm = choice.row;
@@ -186,44 +194,134 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
   return made;
 }
 
-}  // namespace
-
-void collective_command(const CollectiveArguments& args) {
-  std::vector<Problem> problems;
-  require_format(args.format, problems);
-  const EngineRow* engine = engine_named(args.engine, problems);
-  CollectiveRequest request;
-  request.grain = grain_named(args.grain, problems);
-  request.full = args.full;
-  const Bytes size = read_size(args, problems);
-  const std::vector<Wanted> kinds = read_kinds(args, problems);
-  request.cluster = read_cluster(args, problems);
-  throw_if_any(problems);
-
-  Calls made = make_calls(args, kinds, size, request.cluster, problems);
-  request.calls = std::move(made.calls);
+void refuse_too_large(const CollectiveRequest& request, const SourcePos& pos) {
   const Fold fold =
-      args.full ? Fold::full(request.cluster) : common_fold(request.cluster, request.calls);
+      request.full ? Fold::full(request.cluster) : common_fold(request.cluster, request.calls);
   double ops = 0;
   for (const CollectiveCall& call : request.calls)
     ops += estimated_ops(call, request.cluster, fold, request.grain);
-  refuse_too_many_ops(ops, args.full, argument_pos("--topology", args.topology));
+  refuse_too_many_ops(ops, request.full, pos);
+}
 
+// What was read, for every size.
+struct Reading {
+  const EngineRow* engine = nullptr;
+  std::vector<CollectiveRequest> requests;        // [sizes]
+  std::vector<std::vector<std::string>> reasons;  // [sizes][calls]
+};
+
+Reading read_requests(const CollectiveArguments& args) {
+  std::vector<Problem> problems;
+  if (args.sweep_bytes) {
+    require_format(args.format, problems, {"text", "csv", "json"});
+    if (!args.beside.empty()) {
+      problems.push_back({argument_pos("--beside", args.beside.front()),
+                          "expected no --beside with --sweep-bytes, found one", ""});
+    }
+  } else {
+    require_format(args.format, problems);
+  }
+  Reading reading;
+  reading.engine = engine_named(args.engine, problems);
+  CollectiveRequest request;
+  request.grain = grain_named(args.grain, problems);
+  request.full = args.full;
+  const std::vector<Bytes> sizes = read_sizes(args, problems);
+  const std::vector<Wanted> kinds = read_kinds(args, problems);
+  request.cluster = read_cluster(args, problems);
+  throw_if_any(problems);
+  for (const Bytes size : sizes) {
+    Calls made = make_calls(args, kinds, size, request.cluster, problems);
+    request.calls = std::move(made.calls);
+    refuse_too_large(request, argument_pos("--topology", args.topology));
+    reading.requests.push_back(request);
+    reading.reasons.push_back(std::move(made.reasons));
+  }
+  return reading;
+}
+
+std::string simulate_one(const CollectiveArguments& args, const Reading& reading) {
+  const CollectiveRequest& request = reading.requests.front();
   Lowered lowered = lower_collectives(request);
-  for (std::size_t i = 0; i < made.reasons.size(); ++i) {
-    lowered.plan.collectives[i].reason = made.reasons[i];
+  for (std::size_t i = 0; i < request.calls.size(); ++i) {
+    lowered.plan.collectives[i].reason = reading.reasons.front()[i];
   }
   lowered.plan.assumptions = collective_assumptions(request, args.bytes_per_rank.value_or(""));
   Run run;
   run.name = args.kind;
-  run.engine = engine->name;
+  run.engine = reading.engine->name;
   run.grain = request.grain;
   run.plan = std::move(lowered.plan);
   run.graph = std::move(lowered.graph);
-  run.timeline = engine->run(run.graph);
+  run.timeline = reading.engine->run(run.graph);
   const Metrics metrics = measure(run);
-  print(args.format == "json" ? to_json(collective_summary(run, metrics))
-                              : collective_table(run, metrics));
+  return args.format == "json" ? to_json(collective_summary(run, metrics))
+                               : collective_table(run, metrics);
+}
+
+// "the latency term of all-axes is an estimate": of the algorithms whose closed form is not exact.
+std::vector<std::string> estimates(const std::vector<CollectiveRequest>& requests) {
+  std::vector<std::string> said;
+  for (const CollectiveRequest& request : requests) {
+    const CollectiveInstance one = describe_call(request.calls.front(), request.cluster, {});
+    const std::string text =
+        fmt::format("the latency term in the closed form of {} is an estimate", one.algorithm);
+    if (!one.exact && std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
+  }
+  return said;
+}
+
+// The points of a sweep; sizes that follow each other with one algorithm differ in bytes alone.
+std::vector<SweepPoint> simulate_all(const Reading& reading) {
+  std::vector<SweepPoint> points;
+  OpGraph graph;
+  for (const CollectiveRequest& request : reading.requests) {
+    const CollectiveCall& call = request.calls.front();
+    const CollectiveInstance described = describe_call(call, request.cluster, {});
+    if (points.empty() || points.back().algorithm != described.algorithm) {
+      graph = lower_collectives(request).graph;
+    } else {
+      scale_bytes(graph, call.ask.bytes / points.back().bytes);
+    }
+    points.push_back({call.ask.bytes, reading.engine->run(graph).makespan(), described.analytic,
+                      described.algorithm});
+  }
+  return points;
+}
+
+std::string simulate_sweep(const CollectiveArguments& args, const Reading& reading) {
+  const CollectiveRequest& request = reading.requests.front();
+  const CollectiveCall& call = request.calls.front();
+  const CollectiveInstance described = describe_call(call, request.cluster, {});
+  Sweep sweep;
+  sweep.kind = call.ask.kind;
+  for (const int a : call.axes) {
+    sweep.axes.push_back(request.cluster.axes[static_cast<std::size_t>(a)].name);
+  }
+  sweep.ranks = described.devices;
+  sweep.topology = request.cluster.text;
+  sweep.devices = request.cluster.devices();
+  sweep.engine = reading.engine->name;
+  sweep.grain = request.grain;
+  sweep.convention = described.convention;
+  sweep.points = simulate_all(reading);
+  sweep.assumptions = collective_assumptions(request, "");
+  for (const CollectiveRequest& other : reading.requests) {
+    say_assumption(other.calls.front().algorithm, sweep.assumptions);
+  }
+  for (std::string& said : estimates(reading.requests)) {
+    sweep.assumptions.push_back(std::move(said));
+  }
+  sweep.assumptions.push_back(rate_convention(sweep.kind));
+  if (args.format == "csv") return sweep_csv(sweep);
+  return args.format == "json" ? to_json(sweep_summary(sweep)) : sweep_table(sweep);
+}
+
+}  // namespace
+
+void collective_command(const CollectiveArguments& args) {
+  const Reading reading = read_requests(args);
+  print(args.sweep_bytes ? simulate_sweep(args, reading) : simulate_one(args, reading));
 }
 
 }  // namespace shardsim

@@ -1,4 +1,5 @@
-// `shardsim collective`: one collective, or several at once, beside its closed form.
+// `shardsim collective`: one collective, or several at once, or one over many sizes, beside its
+// closed form.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@ namespace shardsim {
 // As written on the command line.
 struct CollectiveArguments {
   std::string kind, topology, bandwidth, latency = "0", algorithm = "auto";
-  std::optional<std::string> bytes, bytes_per_rank, over;
+  std::optional<std::string> bytes, bytes_per_rank, sweep_bytes, over;
   std::string grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> beside;
   std::optional<int> shift;

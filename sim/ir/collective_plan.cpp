@@ -160,7 +160,7 @@ CollectivePlan mirror(const CollectivePlan& gather) {
     send.to = translated(gather.sizes, send.from, send.to, from);
     send.from = from;
     send.direction = -send.direction;
-    send.reduces = send.from != send.to;
+    send.reduces = !send.is_join();
     send.phase = last_phase - send.phase;
     send.stage = last_stage - send.stage;
     std::vector<std::uint32_t>& waits = followers[i];
@@ -185,7 +185,7 @@ CollectivePlan sequence(const CollectivePlan& scatter, const CollectivePlan& gat
   for (std::size_t i = 0; i < scatter.sends.size(); ++i) {
     const Send& send = scatter.sends[i];
     const std::uint32_t index = result.add(send, scatter.waits_for(i));
-    if (send.from != send.to && scatter.contains(send.chunks, send.to, send.chunks.piece)) {
+    if (!send.is_join() && scatter.contains(send.chunks, send.to, send.chunks.piece)) {
       arrivals[slot(send.to, send.chunks.piece)].push_back(index);
     }
   }

@@ -39,15 +39,20 @@ struct ChunkSet {
 
 struct Send {
   int from = 0;
-  int to = 0;  // from == to: a local join without bytes ("all of `after` are done")
+  int to = 0;  // from == to: a local join without bytes, unless the switch adds
   ChunkSet chunks;
   double share = 0;      // of V
-  bool reduces = false;  // the receiver adds to its partial sum; otherwise it stores a copy
+  bool reduces = false;  // it is added to a partial sum, the receiver's; otherwise stored as a copy
   int axis = -1;         // group axis of a one-hop send, or -1: routed by the network
   int direction = 0;     // +1 or -1 on that axis
   int phase = 0;         // sends of one phase start together and share links fairly
   int stage = 0;         // stages run one after the other; within one, every port has its own sends
   bool posted = false;   // latency runs from the start of the collective, not after `waits`
+  // REQUIRES: from == to, reduces. Up to the switch and back down: the switch adds what all sends
+  // of the phase that carry these chunks bring, and returns the sum, which each sender stores.
+  bool switch_adds = false;
+
+  bool is_join() const { return from == to && !switch_adds; }  // "all of `after` are done"
 };
 
 struct CollectivePlan {

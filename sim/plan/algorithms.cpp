@@ -88,7 +88,7 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
 
 namespace {
 
-constexpr std::array<AlgorithmRow, 12> kAlgorithms = {{
+constexpr std::array<AlgorithmRow, 13> kAlgorithms = {{
     {"ring", "both directions; every shard is halved and both halves go all the way round",
      two_way_ring, plan_ring, form_ring, sends_of_ring},
     {"ring-whole", "both directions; whole shards meet half way round", two_way_ring, plan_whole,
@@ -111,6 +111,9 @@ constexpr std::array<AlgorithmRow, 12> kAlgorithms = {{
      all_to_all_over_levels, plan_rail_aligned, form_rail_aligned, sends_rail_aligned},
     {"direct", "straight to every destination: all-to-all anywhere, the others on a switch",
      direct_suits, plan_direct, form_direct, sends_once},
+    {"in-network", "up to the switch, which adds and sends the sum back to everyone (NVLS, SHARP)",
+     in_network_suits, plan_in_network, form_in_network, sends_in_network,
+     "the switch reduces (NVLS, SHARP)"},
     {"ring-oneway", "one direction round a ring (or a switch), whole shards", one_way_ring, plan_oneway,
      form_oneway, sends_once},
     {"shift", "every rank to the rank a fixed distance further", shift_suits, plan_shift,
@@ -122,6 +125,11 @@ constexpr std::array<AlgorithmRow, 12> kAlgorithms = {{
 constexpr std::array<Collective, 5> kKinds = {Collective::all_gather, Collective::reduce_scatter,
                                               Collective::all_reduce, Collective::all_to_all,
                                               Collective::collective_permute};
+
+bool declared(const GroupNet& net) {
+  return std::all_of(net.axes.begin(), net.axes.end(),
+                     [](const GroupAxis& axis) { return axis.reduces; });
+}
 
 }  // namespace
 
@@ -153,6 +161,7 @@ Choice choose_algorithm(const CollectiveAsk& ask, const GroupNet& net) {
     return time(a) < time(b) * (1 - 1e-12);
   };
   for (const AlgorithmRow& row : kAlgorithms) {
+    if (!row.assumption.empty() && !declared(net)) continue;
     if (!row.why_not(ask, net).empty()) continue;
     if (choice.best == nullptr || less(&row, choice.best)) {
       choice.runner_up = choice.best;

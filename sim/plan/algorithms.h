@@ -72,14 +72,17 @@ struct AlgorithmRow {
   ClosedForm (*closed_form)(const CollectiveAsk&, const GroupNet&);
   // Sends of one rank in the flow grain, joins left out.
   double (*sends_per_rank)(const CollectiveAsk&, const GroupNet&);
+  // What it takes for granted beyond links; empty: nothing. "auto" considers such a row only where
+  // the network declares it (GroupAxis::reduces).
+  std::string_view assumption = {};
 };
 
 std::span<const AlgorithmRow> algorithms();
 const AlgorithmRow* find_algorithm(std::string_view name);  // nullptr when unknown
 std::vector<std::string> algorithm_names();
 
-// The suitable row with the smallest closed form, ties to the first; and the runner-up (nullptr
-// when there is none). REQUIRES: more than one rank.
+// The suitable row with the smallest closed form among those whose assumption holds, ties to the
+// first; and the runner-up (nullptr when there is none). REQUIRES: more than one rank.
 struct Choice {
   const AlgorithmRow* best = nullptr;
   const AlgorithmRow* runner_up = nullptr;

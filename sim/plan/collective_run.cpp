@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plan/clusters.h"
 #include "plan/placement.h"
 
@@ -118,6 +120,17 @@ Lowered lower_collectives(const CollectiveRequest& request) {
   }
   result.graph = builder.take();
   return result;
+}
+
+void scale_bytes(OpGraph& graph, double factor) {
+  for (Op& op : graph.ops) op.bytes = op.bytes * factor;
+}
+
+void say_assumption(const AlgorithmRow* algorithm, std::vector<std::string>& said) {
+  if (algorithm == nullptr || algorithm->assumption.empty()) return;
+  const std::string text =
+      fmt::format("{} assumes that {}", algorithm->name, algorithm->assumption);
+  if (std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
 }
 
 }  // namespace shardsim

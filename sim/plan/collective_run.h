@@ -36,6 +36,12 @@ struct CollectiveRequest {
 };
 Lowered lower_collectives(const CollectiveRequest& request);
 
+// The same graph with V `factor` times as large: all that changes with the size of a collective.
+void scale_bytes(OpGraph& graph, double factor);
+
+// Appends what the algorithm takes for granted of the network, once.
+void say_assumption(const AlgorithmRow* algorithm, std::vector<std::string>& said);
+
 // Throws ConfigError at `pos` when the graph would have more than about 12 million ops.
 void refuse_too_many_ops(double ops, bool full, const SourcePos& pos);
 

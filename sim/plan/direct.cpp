@@ -184,6 +184,18 @@ CollectivePlan direct_gather(const PlanFrame& frame) {
   return plan;
 }
 
+CollectivePlan switch_sum(const PlanFrame& frame) {
+  CollectivePlan plan = empty_plan(frame, Collective::all_reduce);
+  const std::uint32_t all_axes = (1u << plan.sizes.size()) - 1;
+  for (const int rank : plan.representatives()) {
+    Send send{.from = rank, .to = rank, .chunks = {.origin = rank, .spread = all_axes}};
+    send.share = 1;
+    send.reduces = send.switch_adds = true;
+    plan.add(send, {});
+  }
+  return plan;
+}
+
 CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring> wiring) {
   CollectivePlan plan = empty_plan(frame, Collective::all_to_all);
   const double ranks = plan.ranks();

@@ -1,5 +1,5 @@
 // Plans in which every rank sends straight to its destination and the network routes: direct
-// all-gather on a switch, all-to-all anywhere, a shift.
+// all-gather on a switch, a sum in the switch, all-to-all anywhere, a shift.
 #pragma once
 
 #include <span>
@@ -14,6 +14,9 @@ namespace shardsim {
 
 // Every rank sends its shard to every other at once.
 CollectivePlan direct_gather(const PlanFrame& frame);
+
+// Every rank sends its whole array to the switch, which adds them and returns the sum.
+CollectivePlan switch_sum(const PlanFrame& frame);
 
 // Every rank sends 1/N^2 of V to every other, in rounds with a barrier between them. All messages
 // are posted at the start (latency runs from there); the rounds only keep the sharing of links

@@ -188,6 +188,34 @@ ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net) {
           times(ask.kind, "a + (N-1)/N * V/W1")};
 }
 
+std::string in_network_suits(const CollectiveAsk& ask, const GroupNet& net) {
+  switch (ask.kind) {
+    case Collective::all_reduce:
+      return star(net) ? "" : "only a switch sees what all ranks send, and can add it";
+    case Collective::all_gather:
+      return "it gains nothing: there is no sum, and every rank takes in (N-1)/N of V all the same";
+    case Collective::reduce_scatter:
+      return "it gains nothing: every rank sends out (N-1)/N of V all the same";
+    default:
+      return fmt::format("it is for all-reduce, not {}", to_text(ask.kind));
+  }
+}
+
+CollectivePlan plan_in_network(const CollectiveAsk&, const GroupNet& net,
+                               const std::vector<int>& fold) {
+  return switch_sum(frame("in-network", net, fold, {1.0}));
+}
+
+// V up and V down at once, whatever N (NVLS, SHARP; Scaling Book ch. 12): 2(N-1)/N times less than
+// by sends alone.
+ClosedForm form_in_network(const CollectiveAsk& ask, const GroupNet& net) {
+  return {net.axes[0].latency + ask.bytes / net.axes[0].w1, "a + V/W1"};
+}
+
+double sends_in_network(const CollectiveAsk&, const GroupNet&) {
+  return 1;
+}
+
 std::string shift_suits(const CollectiveAsk& ask, const GroupNet&) {
   if (ask.kind == Collective::collective_permute) {
     return ask.targets.empty() ? "" : "the blocks do not all move equally far";

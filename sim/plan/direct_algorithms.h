@@ -15,6 +15,13 @@ CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net,
                            const std::vector<int>& fold);
 ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net);
 
+// All-reduce by a switch that adds.
+std::string in_network_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
+CollectivePlan plan_in_network(const CollectiveAsk& ask, const GroupNet& net,
+                               const std::vector<int>& fold);
+ClosedForm form_in_network(const CollectiveAsk& ask, const GroupNet& net);
+double sends_in_network(const CollectiveAsk& ask, const GroupNet& net);
+
 // Every rank to the rank a fixed distance further.
 std::string shift_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
 CollectivePlan plan_shift(const CollectiveAsk& ask, const GroupNet& net,

@@ -264,6 +264,7 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
   }
   if (spec.collectives.empty())
     said.push_back("collective algorithms: the smallest closed form of those that suit");
+  for (const AlgorithmChoice& choice : run.choices) say_assumption(choice.row, said);
   said.push_back(
       "not known yet, null in summary.json: memory (peak_memory_bytes, fits_memory; so "
       "precision.optimizer has no effect) and pipeline bubbles (bubble_fraction)");

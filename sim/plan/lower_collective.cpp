@@ -122,6 +122,7 @@ class TemplateMaker {
       const int axis = neighbour_axis_[static_cast<std::size_t>(send.axis)];
       return {hop(cluster_, from, axis, send.direction)};
     }
+    if (send.switch_adds) return {through_switch(cluster_, from, axes_[0])};
     return routes(cluster_, from, device_of(base, send.to));
   }
 
@@ -174,7 +175,7 @@ class TemplateMaker {
       Op op;
       op.device = builder_.fold().class_of(cluster_, from);
       op.phase = phase_of(send.phase, Seconds{});
-      if (send.from == send.to) {
+      if (send.is_join()) {
         ops_of[i] = {push(op, waits)};
         continue;
       }
@@ -236,7 +237,7 @@ class TemplateMaker {
       Seconds start;
       for (const std::uint32_t w : plan_.waits_for(i)) start = std::max(start, done[w]);
       done[i] = start;
-      if (send.from != send.to) {
+      if (!send.is_join()) {
         for (const Route& route : routes_of(send, device_of(base, send.from), base)) {
           if (send.posted) stage.posted = std::max(stage.posted, route.latency);
           if (!send.posted) done[i] = std::max(done[i], start + route.latency);

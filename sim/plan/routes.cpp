@@ -164,6 +164,8 @@ std::vector<Route> within(const Cluster& cluster, int outermost, Coordinates at,
   return result;
 }
 
+// Up one port and down the other; the switch charges its latency once.
+
 }  // namespace
 
 std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to) {
@@ -181,6 +183,13 @@ Route hop(const Cluster& cluster, DeviceId from, int axis, int direction) {
   int& c = at[static_cast<std::size_t>(axis)];
   c = (c + direction + along.size) % along.size;
   return routes(cluster, from, cluster.device(at)).front();
+}
+
+Route through_switch(const Cluster& cluster, DeviceId device, int axis) {
+  const Axis& on = cluster.axes[static_cast<std::size_t>(axis)];
+  must(on.wiring == Wiring::star, "only a switch sends back");
+  const std::vector<int> at = cluster.coordinates(device);
+  return through_switch(cluster, cluster.levels[static_cast<std::size_t>(on.level)], at, at);
 }
 
 }  // namespace shardsim

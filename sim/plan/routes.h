@@ -26,4 +26,7 @@ std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to);
 // axis is a strided part of a longer one.
 Route hop(const Cluster& cluster, DeviceId from, int axis, int direction);
 
+// Up to the switch of a star axis and back down to the same device; the latency counts once.
+Route through_switch(const Cluster& cluster, DeviceId device, int axis);
+
 }  // namespace shardsim

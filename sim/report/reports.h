@@ -37,6 +37,12 @@ std::string trace_json(const Run& run, const Metrics& metrics);
 // one, seconds from one second on.
 std::string fine_text(Seconds seconds);
 
+// The schema that every JSON result names.
+inline constexpr const char* kSchema = "shardsim-1";
+
+// The last part of a table: a blank line, then what was assumed.
+std::string assumption_lines(std::span<const std::string> assumptions);
+
 // Lines of at most `width` columns, broken at blanks; later lines begin with `indent` blanks.
 std::string wrapped(std::string_view text, int width, int indent);
 

@@ -6,8 +6,6 @@ namespace shardsim {
 
 namespace {
 
-constexpr const char* kSchema = "shardsim-1";
-
 double seconds(Seconds s) {
   return s / Seconds{1};
 }

@@ -38,13 +38,6 @@ std::string line(std::string_view label, std::string_view text) {
   return fmt::format("  {:<12} {}\n", label, wrapped(text, static_cast<int>(kWidth), 15));
 }
 
-std::string assumption_lines(const Plan& plan) {
-  std::string text = "\nassumptions\n";
-  for (const std::string& a : plan.assumptions)
-    text += "  - " + wrapped(a, static_cast<int>(kWidth), 4) + "\n";
-  return text;
-}
-
 std::string link_lines(const Metrics& metrics) {
   if (metrics.links.empty()) return "";
   std::string text = fmt::format("\n{:<26} {:>12} {:>14} {:>8}\n", "link (each of its kind)",
@@ -95,7 +88,7 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
     text += fmt::format("\nall of them started together; the last ended after {}\n",
                         fine_text(metrics.step));
   }
-  return text + link_lines(metrics) + assumption_lines(run.plan);
+  return text + link_lines(metrics) + assumption_lines(run.plan.assumptions);
 }
 
 namespace {
@@ -164,7 +157,8 @@ std::string run_table(const Run& run, const Metrics& metrics) {
     text += line("MFU", fmt::format("{} of {} {} per device{}", percent(*metrics.mfu),
                                     to_text(run.workload->peak), run.workload->peak_name, speed));
   }
-  return text + collective_rows(run, metrics) + link_lines(metrics) + assumption_lines(run.plan);
+  return text + collective_rows(run, metrics) + link_lines(metrics) +
+         assumption_lines(run.plan.assumptions);
 }
 
 }  // namespace shardsim

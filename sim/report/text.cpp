@@ -45,6 +45,13 @@ constexpr std::size_t kNarrowest = 35;  // of the last column of a table
 
 }  // namespace
 
+std::string assumption_lines(std::span<const std::string> assumptions) {
+  std::string text = "\nassumptions\n";
+  for (const std::string& a : assumptions)
+    text += "  - " + wrapped(a, static_cast<int>(kWidest), 4) + "\n";
+  return text;
+}
+
 std::string rows_text(const Rows& rows) {
   std::vector<std::size_t> width;
   for (const auto& row : rows) {

@@ -181,6 +181,8 @@ class ValueReader {
         return starts_like_number() ? count_of_axis() : one_word();
       case preset:
         return is_flag() ? Data(node_.text == "true") : one_word();
+      case flag:
+        return is_flag() ? std::optional<Data>(node_.text == "true") : refuse_shape(node_);
       default:
         return any_text();
     }

@@ -75,6 +75,9 @@ std::vector<Field> machine_fields() {
       {"run", "cluster.topology.link.efficiency", factor, false, "the chip variant's, or 1",
        "on the bandwidth",
        [](RunSpec& r, V v, Problems&) { r.topology.efficiency = v.as<double>(); }},
+      {"run", "cluster.topology.in_network", flag, false, "false",
+       "the switch adds what passes (NVLS, SHARP): auto considers in-network all-reduce",
+       [](RunSpec& r, V v, Problems&) { r.topology.in_network = v.as<bool>(); }},
   };
 }
 

@@ -24,6 +24,7 @@ constexpr std::array kTypes{
     TypeRow{FieldType::name_or_map, "name or map", "string object"},
     TypeRow{FieldType::mesh_axis, "name, list of names or count", "string array integer"},
     TypeRow{FieldType::preset, "name, list of names or true/false", "string array boolean"},
+    TypeRow{FieldType::flag, "flag (true or false)", "boolean"},
 };
 
 constexpr std::array<std::string_view, 9> kLater{"schedule",

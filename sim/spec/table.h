@@ -36,7 +36,8 @@ enum class FieldType : std::uint8_t {
   texts,        // list of texts
   name_or_map,  // topology: a short name, or a map with rows of its own
   mesh_axis,    // names or a count
-  preset        // names or true/false
+  preset,       // names or true/false
+  flag          // true/false
 };
 
 // What a person reads of a type, and the JSON Schema types it takes.

@@ -5,6 +5,8 @@ Exit statuses, messages with the nearest legal name, JSON that parses, directori
 written, Ctrl-C, width of tables.
 """
 import argparse
+import csv
+import io
 import json
 import os
 import pathlib
@@ -21,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = "configs/runs/fsdp-ring8.yaml"
 RING = ["--topology", "ring:8", "--bandwidth", "100GB/s", "--latency", "0", "--bytes", "64MiB"]
 ALL_TO_ALL = ["collective", "all-to-all", *RING]
+SWEEP = ["collective", "all-reduce", *RING[:4], "--latency", "1us", "--sweep-bytes", "1KiB:16MiB"]
 WIDEST = 100  # columns
 SIZES = ["--mesh", "X=4,Y=2", "--dims", "I=64,J=64,K=64"]
 EXPLAINED = [
@@ -55,6 +58,20 @@ REFUSED = [
     ([*ALL_TO_ALL, "--engine", "simgrit"], 2, ['"simgrit"', "simgrid"]),
     ([*ALL_TO_ALL, "--format", "jsn"], 2, ['"jsn"', "json"]),
     ([*ALL_TO_ALL, "--beside", "all-gathr"], 2, ['"all-gathr"', "all-gather"]),
+    (["collective", "all-gather", *RING, "--sweep-bytes", "1KiB:1GiB"], 2,
+     ["--bytes and --sweep-bytes"]),
+    (["collective", "all-gather", *RING[:-2], "--bytes-per-rank", "1KiB", "--sweep-bytes",
+      "1KiB:1GiB"], 2, ["--bytes-per-rank and --sweep-bytes"]),
+    (["collective", "all-gather", *RING[:-2]], 2, ["--sweep-bytes", "found none"]),
+    ([*SWEEP[:-1], "1GiB:1KiB"], 2, ["--sweep-bytes:1:6", "1 GiB", "\n       ^~~~"]),
+    ([*SWEEP[:-1], "1KiB:1MiB:1"], 2, ["--sweep-bytes:1:11"]),
+    ([*SWEEP[:-1], "1KiB-1MiB"], 2, ["START:END", "for example 1KiB:1GiB"]),
+    ([*SWEEP, "--beside", "all-gather"], 2, ["--beside"]),
+    ([*SWEEP, "--format", "cvs"], 2, ['"cvs"', '"csv"']),
+    ([*ALL_TO_ALL, "--format", "csv"], 2, ['"csv"']),
+    ([*SWEEP[:2], "--topology", "ring:16384", *SWEEP[4:], "--full"], 2,
+     ["million operations", "leave out --full"]),
+    (["collective", "all-gather", *RING, "--algorithm", "in-network"], 2, ["gains nothing"]),
     (["list", "chps"], 2, ['"chps"', "chips"]),
     (["example", "fsdp-ring9"], 2, ['"fsdp-ring9"', "fsdp-ring8"]),
     (["run", "no/such/file.yaml"], 2, ["no/such/file.yaml"]),
@@ -105,6 +122,7 @@ TABLES = [
     *[["list", table] for table in LISTS],
     ALL_TO_ALL,
     [*ALL_TO_ALL, "--full", "--beside", "all-gather"],
+    SWEEP,
     ["collective", "all-reduce", "--topology", "torus:4x4x4", "--bandwidth", "100GB/s", "--latency",
      "1us", "--bytes", "64MiB"],
     ["tour"],
@@ -114,6 +132,7 @@ TABLES = [
 JSON = [
     ALL_TO_ALL,
     [*ALL_TO_ALL, "--beside", "all-gather"],
+    SWEEP,
     *[["list", table] for table in LISTS],
     *EXPLAINED,
 ]
@@ -203,6 +222,28 @@ def check_collective_keys(shardsim):
                 "bandwidth_convention"):
         expect(key in result, f"collective --format json lacks {key}")
     expect(result["devices"] == 8 and result["bytes"] == 64 * 2**20, "devices or bytes are off")
+
+
+def check_sweep(shardsim):
+    """CSV and JSON hold the same rows, each what the collective alone takes at that size."""
+    done = shardsim([*SWEEP, "--format", "csv"])
+    expect_status(done, 0)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    points = json.loads(shardsim([*SWEEP, "--format", "json"]).stdout)["points"]
+    expect(len(rows) == len(points) == 15, f"{len(rows)} rows, {len(points)} points")
+    for row, point in zip(rows, points):
+        expect(list(row) == list(point) == ["bytes", "time_s", "analytic_s", "algorithm", "algbw",
+                                            "busbw", "crossover", "nccl_bytes"], list(row))
+        for key in ("bytes", "time_s", "analytic_s", "algbw", "busbw", "nccl_bytes"):
+            expect(float(row[key]) == point[key], f"{key}: {row[key]} and {point[key]}")
+        alone = json.loads(shardsim([*SWEEP[:-2], "--bytes", f"{row['bytes']}B", "--format",
+                                     "json"]).stdout)
+        expect(alone["algorithm"] == row["algorithm"], f"{row} and {alone['algorithm']}")
+        expect(abs(alone["time_s"] / point["time_s"] - 1) < 1e-9, f"{row} and {alone['time_s']}")
+        busbw = point["bytes"] / point["time_s"] / 1e9 * 2 * 7 / 8
+        expect(abs(busbw / point["busbw"] - 1) < 1e-12, f"busbw {point['busbw']}, not {busbw}")
+    marked = [row["crossover"] for row in rows if row["crossover"]]
+    expect(marked == ["ring instead of ring-whole"], marked)
 
 
 def check_explain_bytes(shardsim):

@@ -19,6 +19,12 @@ CASES = {
     "collective-torus-json": f"collective all-reduce --topology torus:8x4 {LINK} --format json",
     "collective-beside": f"collective all-to-all --beside all-gather --topology ring:8 {LINK}",
     "collective-over": f"collective all-gather --topology torus:4x4x4 --over z,x {LINK}",
+    "collective-sweep": "collective all-gather --topology torus:6x4x4 --bandwidth 100GB/s "
+                        "--latency 1us --sweep-bytes 1KiB:1GiB:4",
+    "collective-sweep-csv": "collective all-to-all --topology ring:8 --bandwidth 100GB/s "
+                            "--latency 1us --sweep-bytes 1KiB:1MiB:32 --format csv",
+    "collective-sweep-json": "collective all-reduce --topology switch:8 --bandwidth 450GB/s --latency "
+                             "1us --algorithm in-network --sweep-bytes 1KiB:1MiB:32 --format json",
     "explain-array": "explain 'A[I_XY, J]' --mesh X=2,Y=2 --dims I=1024,J=4096",
     "explain-array-padded": "explain 'A[I_YX, J]{U_Z}' --mesh X=2,Y=2,Z=3 --dims I=1023,J=6 "
                             "--dtype fp32 --device-order innermost-first",

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chunks.h"
@@ -35,6 +36,19 @@ inline std::string play(const CollectivePlan& plan) {
     return want;
   };
   const std::vector<int> nothing(n, 0);
+  // What the switch makes of a chunk in a phase: the sum of what the sends to it bring, all at
+  // once.
+  std::map<std::pair<int, std::size_t>, std::vector<int>> sums;
+  const auto switch_sum = [&](const Send& send, std::size_t chunk) -> const std::vector<int>& {
+    const auto [at, first] = sums.try_emplace({send.phase, chunk}, n, 0);
+    for (const Send& other : plan.sends) {
+      if (!first || !other.switch_adds || other.phase != send.phase) continue;
+      if (!grid.covers(other.chunks, chunk)) continue;
+      const auto& brought = counts[static_cast<std::size_t>(other.from)][chunk];
+      for (std::size_t k = 0; k < n; ++k) at->second[k] += brought[k];
+    }
+    return at->second;
+  };
   // ancestors[i] as a bitmap of sends
   std::vector<std::vector<bool>> ancestors(plan.sends.size());
   std::vector<std::vector<std::vector<std::size_t>>> arrivals(
@@ -50,7 +64,7 @@ inline std::string play(const CollectivePlan& plan) {
     const Send& send = plan.sends[i];
     const std::string who = "send " + std::to_string(i) + " from " + std::to_string(send.from) +
                             " to " + std::to_string(send.to);
-    if (send.from == send.to) continue;
+    if (send.is_join()) continue;
     double share = 0;
     for (std::size_t c = 0; c < chunks; ++c) {
       if (!grid.covers(send.chunks, c)) continue;
@@ -61,7 +75,9 @@ inline std::string play(const CollectivePlan& plan) {
       for (const std::size_t a : arrivals[static_cast<std::size_t>(send.from)][c]) {
         if (!ancestors[i][a]) return who + ": does not wait for send " + std::to_string(a);
       }
-      if (send.reduces) {
+      if (send.switch_adds) {
+        theirs = switch_sum(send, c);
+      } else if (send.reduces) {
         for (std::size_t k = 0; k < n; ++k) theirs[k] += mine[k];
         mine = nothing;
       } else {

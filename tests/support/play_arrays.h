@@ -7,11 +7,13 @@
 // What never arrived is NaN. The array is cut at integer places: chunk after chunk, every cut the
 // rounded cumulative share, so that pieces partition a shard. An all-to-all has N x N chunks. A
 // send reads when it starts and writes when it ends; in a random order starts and ends mix in every
-// way that `after` allows.
+// way that `after` allows. A send that the switch adds ends once all of its phase have started.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -37,7 +39,7 @@ class ArrayPlay {
     carries_.resize(plan.sends.size());
     for (std::size_t i = 0; i < plan.sends.size(); ++i) {
       for (const std::uint32_t w : plan.waits_for(i)) followers_[w].push_back(i);
-      if (plan.sends[i].from == plan.sends[i].to) continue;  // a join
+      if (plan.sends[i].is_join()) continue;
       for (std::size_t c = 0; c < chunks_.count(); ++c) {
         if (chunks_.covers(plan.sends[i].chunks, c)) carries_[i].push_back(c);
       }
@@ -68,14 +70,22 @@ class ArrayPlay {
 
   // In the order of the plan.
   std::string in_order(Memories& memories) const {
+    Sums sums = empty_sums(memories.front().size());
     for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
-      finish(i, start(i, memories), memories);
+      const auto at = sums.find(plan_.sends[i].phase);
+      if (plan_.sends[i].switch_adds && at->second.missing > 0) {
+        for (std::size_t k = i; k < plan_.sends.size(); ++k) {
+          if (same_sum(i, k)) add(k, start(k, memories), at->second);
+        }
+      }
+      finish(i, start(i, memories), memories, sums);
     }
     return wrong_shares(memories.front().size());
   }
 
   // In a random order.
   std::string shuffled(Memories& memories, std::mt19937& random) const {
+    Sums sums = empty_sums(memories.front().size());
     std::vector<std::size_t> ready, waits(plan_.sends.size());
     std::vector<std::pair<std::size_t, std::vector<double>>> under_way;
     for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
@@ -86,14 +96,26 @@ class ArrayPlay {
       const std::size_t k = random() % (ready.size() + under_way.size());
       if (k < ready.size()) {
         std::swap(ready[k], ready.back());
-        under_way.emplace_back(ready.back(), start(ready.back(), memories));
+        const std::size_t i = ready.back();
+        under_way.emplace_back(i, start(i, memories));
+        if (plan_.sends[i].switch_adds) {
+          add(i, under_way.back().second, sums.at(plan_.sends[i].phase));
+        }
         ready.pop_back();
+        continue;
+      }
+      if (!may_finish(under_way[k - ready.size()].first, sums)) {
+        if (ready.empty() && std::none_of(under_way.begin(), under_way.end(), [&](const auto& u) {
+              return may_finish(u.first, sums);
+            })) {
+          return "the switch waits for a send that waits for its sum";
+        }
         continue;
       }
       std::swap(under_way[k - ready.size()], under_way.back());
       const auto [i, data] = std::move(under_way.back());
       under_way.pop_back();
-      finish(i, data, memories);
+      finish(i, data, memories, sums);
       for (const std::size_t f : followers_[i]) {
         if (--waits[f] == 0) ready.push_back(f);
       }
@@ -118,16 +140,60 @@ class ArrayPlay {
     return data;
   }
 
-  void finish(std::size_t i, const std::vector<double>& data, Memories& memories) const {
-    std::vector<double>& theirs = memories[static_cast<std::size_t>(plan_.sends[i].to)];
+  // What the switch has added up in a phase, and how many sends have yet to bring their part.
+  struct Sum {
+    std::vector<double> elements;  // [elements of V]
+    int missing = 0;
+  };
+  using Sums = std::map<int, Sum>;  // by phase
+
+  Sums empty_sums(std::size_t elements) const {
+    Sums sums;
+    for (const Send& send : plan_.sends) {
+      if (!send.switch_adds) continue;
+      Sum& sum = sums[send.phase];
+      sum.elements.resize(elements);
+      ++sum.missing;
+    }
+    return sums;
+  }
+
+  bool same_sum(std::size_t i, std::size_t k) const {
+    return plan_.sends[k].switch_adds && plan_.sends[k].phase == plan_.sends[i].phase;
+  }
+
+  bool may_finish(std::size_t i, const Sums& sums) const {
+    return !plan_.sends[i].switch_adds || sums.at(plan_.sends[i].phase).missing == 0;
+  }
+
+  // visit(element, data) for every element that a send carries.
+  template <class Visit>
+  void each_element(std::size_t i, const std::vector<double>& data, std::size_t elements,
+                    Visit visit) const {
     std::size_t next = 0;
     for (const std::size_t c : carries_[i]) {
-      const auto [first, last] = range(c, theirs.size());
-      for (std::size_t e = first; e < last; ++e) {
-        theirs[e] = plan_.sends[i].reduces ? theirs[e] + data[next] : data[next];
-        ++next;
-      }
+      const auto [first, last] = range(c, elements);
+      for (std::size_t e = first; e < last; ++e) visit(e, data[next++]);
     }
+  }
+
+  void add(std::size_t i, const std::vector<double>& data, Sum& sum) const {
+    each_element(i, data, sum.elements.size(),
+                 [&](std::size_t e, double brought) { sum.elements[e] += brought; });
+    --sum.missing;
+  }
+
+  void finish(std::size_t i, const std::vector<double>& data, Memories& memories,
+              const Sums& sums) const {
+    const Send& send = plan_.sends[i];
+    std::vector<double>& theirs = memories[static_cast<std::size_t>(send.to)];
+    each_element(i, data, theirs.size(), [&](std::size_t e, double arrived) {
+      if (send.switch_adds) {
+        theirs[e] = sums.at(send.phase).elements[e];
+      } else {
+        theirs[e] = send.reduces ? theirs[e] + arrived : arrived;
+      }
+    });
   }
 
   // The share that a send is charged for must be what it carries, up to one element a chunk.

@@ -53,6 +53,34 @@ TABLE = [
     ("torus:4x4x4", "reduce-scatter", None, 110.1005),
     ("torus:4x4x4", "all-reduce", None, 220.2010),
     ("torus:4x4x4", "all-to-all", None, 5.2429),
+    ("ring:4", "all-to-all", None, 83.8861),
+    ("ring:16", "all-gather", None, 314.5728),
+    ("torus:3x3", "all-gather", None, 149.1308),
+    ("torus:3x3", "all-to-all", None, 24.8551),
+    ("torus:16x4", "all-gather", None, 165.1507),
+    ("torus:6x4x4", "all-gather", None, 110.6830),
+    ("switch:8", "all-reduce", "in-network", 671.0886),
+]
+
+# 64 bytes with 1 us a hop: topology, algorithm, hops, microseconds to 5 decimals.
+SMALL = [
+    ("ring-oneway:8", "ring-oneway", 7, 7.00056),
+    ("ring:8", "ring-whole", 4, 4.00032),
+    ("ring:8", "ring", 7, 7.00028),
+    ("switch:8", "direct", 1, 1.00056),
+]
+
+# Networks and sizes as ASTRA-sim's analytical backend is given them: 50 GB/s each way, 500 ns a hop,
+# 1 GiB, for an all-to-all the buffer of every device. Milliseconds of the bound.
+ASTRA_FIGURES = ["--bandwidth", "50GB/s", "--latency", "500ns"]
+ASTRA = [
+    ("ring:64", "all-reduce", 21.4748 * 63 / 64),
+    ("ring:64", "all-gather", 10.7374 * 63 / 64),
+    ("ring:256", "all-to-all", 687.19),
+    ("torus:8x8", "all-reduce", 10.7374 * 63 / 64),
+    ("torus:8x8", "all-to-all", 21.4748),
+    ("torus:16x16x16", "all-reduce", 7.1583 * 4095 / 4096),
+    ("torus:16x16x16", "all-to-all", 42.9497),
 ]
 
 
@@ -86,6 +114,8 @@ def closed_form(topology, kind, algorithm):
     """Seconds."""
     network, shape = topology.split(":")
     sizes = [int(size) for size in shape.split("x")]
+    if algorithm == "in-network":  # V up and V down at once
+        return V / W1
     if kind == "all-to-all":
         return all_to_all_share(network, sizes) * V / W1
     passes = 2 if kind == "all-reduce" else 1
@@ -154,6 +184,65 @@ def check_table(report, binary):
             arguments = ["collective", kind, "--topology", topology, *FIGURES, *chosen, *options]
             what = f"{name}, {grain}"
             guarded(report, what, check_collective, what, arguments, expected, binary)
+
+
+def check_small(report, binary):
+    """Latency of every hop, and the bytes that the busiest device takes in."""
+    for topology, algorithm, hops, microseconds in SMALL:
+        expected = hops * 1e-6 + gather_share(topology.split(":")[0], [8], algorithm) * 64 / W1
+        what = f"{topology} all-gather {algorithm}, 64 bytes"
+        if f"{expected * 1e6:.5f}" != f"{microseconds:.5f}":
+            report.failed(what, f"the formula gives {expected * 1e6:.5f}, the table {microseconds}")
+        for grain, options in GRAINS.items():
+            arguments = ["collective", "all-gather", "--topology", topology, "--bandwidth", "100GB/s",
+                         "--latency", "1us", "--bytes", "64B", "--algorithm", algorithm, *options]
+            guarded(report, what, check_collective, f"{what}, {grain}", arguments, expected, binary)
+
+
+def check_bound(report, binary, topology, kind, table):
+    """Never below the bound, and within 2 % above it."""
+    sizes = [int(size) for size in topology.split(":")[1].split("x")]
+    count = math.prod(sizes)
+    share = all_to_all_share("ring", sizes) * count if kind == "all-to-all" else (
+        gather_share("ring", sizes, None) * (2 if kind == "all-reduce" else 1))
+    bound = share * 2**30 / 50e9
+    what = f"{topology} {kind}, 50 GB/s, 500 ns a hop"
+    if abs(bound * 1e3 / table - 1) > 1e-5:  # the table has five digits
+        report.failed(what, f"the formula gives {bound * 1e3:.5f} ms, the table {table:.5f}")
+    size = ["--bytes-per-rank" if kind == "all-to-all" else "--bytes", "1GiB"]
+    found = ask(binary, ["collective", kind, "--topology", topology, *ASTRA_FIGURES, *size])["time_s"]
+    report.row(what, bound * 1e3, found * 1e3, 0.02, "ms")
+    report.holds(f"{what}: not below", found >= bound, f"{found} s, bound {bound} s")
+
+
+def check_in_network(report, binary):
+    """A switch that adds makes an all-reduce 2(N-1)/N times as fast, and an all-gather not at all."""
+    gather = ["collective", "all-gather", "--topology", "switch:8", *FIGURES]
+    reduce = ["collective", "all-reduce", "--topology", "switch:8", *FIGURES]
+    named = ask(binary, [*reduce, "--algorithm", "in-network"])
+    report.row("switch:8 all-reduce: gain of in-network", 2 * 7 / 8,
+               ask(binary, reduce)["time_s"] / named["time_s"], TOLERANCE, "")
+    report.holds("switch:8 in-network: the assumption is said",
+                 any("the switch reduces" in line for line in named["assumptions"]),
+                 named["assumptions"])
+    switch = "{kind: switch, size: 8, link: {bandwidth: 100 GB/s}, in_network: %s}"
+    for declared, algorithm, unit in (("true", "in-network", 1), ("false", "direct", 2 * 7 / 8)):
+        summary = run(binary, "megatron-ring8", ["--set", f"cluster.topology={switch % declared}",
+                                                 "--set", "mesh={X: [n]}"])
+        found = summary["collectives"]
+        report.holds(f"in_network: {declared}: {algorithm} all-reduces",
+                     [c["algorithm"] for c in found] == [algorithm] * 4, found)
+        report.holds(f"in_network: {declared}: what is assumed of the switch",
+                     any("the switch reduces" in line for line in summary["assumptions"])
+                     == (declared == "true"), summary["assumptions"])
+        report.row(f"in_network: {declared}: all-reduces together", 4 * unit * V / W1 * 1e6,
+                   sum(c["time_s"] for c in found) * 1e6, TOLERANCE, "us")
+    try:
+        ask(binary, [*gather, "--algorithm", "in-network"])
+        report.failed("switch:8 all-gather in-network", "it was not refused")
+    except RuntimeError as refusal:
+        report.holds("switch:8 all-gather in-network: refused, gains nothing",
+                     "gains nothing" in str(refusal), str(refusal))
 
 
 def check_contention(report, kind, beside, topology, binary):
@@ -311,6 +400,10 @@ def main():
     report = Report()
     print(f"{'':<52} {'expected':>13} {'got':>13}      rel.err")
     check_table(report, binary)
+    check_small(report, binary)
+    for topology, kind, milliseconds in ASTRA:
+        guarded(report, f"{topology} {kind}", check_bound, binary, topology, kind, milliseconds)
+    guarded(report, "in-network", check_in_network, binary)
     for kind, beside, topology in (("all-to-all", "all-gather", "ring:8"),
                                    ("all-reduce", "all-to-all", "torus:4x4"),
                                    ("all-gather", "all-to-all", "switch:8")):

@@ -99,11 +99,11 @@ TEST_CASE("a dropped send, a doubled one, a lost dependency and a wrong share ar
     const CollectivePlan plan = unfolded(c);
     const std::size_t middle = plan.sends.size() / 2;
     std::size_t victim = middle;
-    while (plan.sends[victim].from == plan.sends[victim].to)
-      victim = (victim + 1) % plan.sends.size();
+    while (plan.sends[victim].is_join()) victim = (victim + 1) % plan.sends.size();
 
     CollectivePlan dropped = plan;  // becomes a join: dependencies stay, bytes do not move
     dropped.sends[victim].to = dropped.sends[victim].from;
+    dropped.sends[victim].switch_adds = false;
     CHECK(play(dropped) != "");
 
     CollectivePlan doubled = plan;
@@ -118,7 +118,7 @@ TEST_CASE("a dropped send, a doubled one, a lost dependency and a wrong share ar
     bool relays = false;
     bool noticed = false;
     for (std::size_t i = 0; i < plan.sends.size() && !noticed; ++i) {
-      if (plan.sends[i].from == plan.sends[i].to || plan.waits_for(i).empty()) continue;
+      if (plan.sends[i].is_join() || plan.waits_for(i).empty()) continue;
       if (plan.sends[i].chunks.dest >= 0) continue;
       relays = true;
       noticed = play(without_waits(plan, i)) != "";
@@ -183,7 +183,7 @@ TEST_CASE("a plan has the number of sends that its row estimates") {
     const Cluster made = cluster(c.network);
     const GroupNet net = group_net(made, all_axes(made));
     double sends = 0;
-    for (const Send& send : unfolded(c).sends) sends += send.from != send.to ? 1 : 0;
+    for (const Send& send : unfolded(c).sends) sends += send.is_join() ? 0 : 1;
     CHECK(sends == c.row->sends_per_rank(c.ask, net) * net.ranks());
   }
 }
@@ -204,10 +204,11 @@ TEST_CASE("bytes over a device's ports: what arrives is (N-1)/N of V, of an all-
     const double n = plan.ranks();
     std::vector<double> arrives(static_cast<std::size_t>(plan.ranks()), 0.0);
     for (const Send& send : plan.sends) {
-      if (send.from != send.to) arrives[static_cast<std::size_t>(send.to)] += send.share;
+      if (!send.is_join()) arrives[static_cast<std::size_t>(send.to)] += send.share;
     }
     double want = (n - 1) / n;
     if (c.ask.kind == Collective::all_reduce) want *= 2;
+    if (c.row->name == "in-network") want = 1;  // the sum, whole
     if (c.ask.kind == Collective::all_to_all) want = (n - 1) / (n * n);
     if (c.ask.kind == Collective::collective_permute) want = 1 / n;
     for (const double share : arrives) CHECK(share == doctest::Approx(want).epsilon(1e-12));
@@ -269,6 +270,24 @@ TEST_CASE("auto takes the smallest closed form and names the runner-up") {
   }
 }
 
+TEST_CASE("a switch that adds: named anywhere, by auto only where it is declared") {
+  Cluster c = cluster("switch:8");
+  const CollectiveAsk reduce{Collective::all_reduce, kV, 1};
+  const CollectiveAsk gather{Collective::all_gather, kV, 1};
+  const AlgorithmRow* row = find_algorithm("in-network");
+  CHECK(row->why_not(reduce, group_net(c, all_axes(c))).empty());
+  CHECK(row->why_not(gather, group_net(c, all_axes(c))).find("gains nothing") != std::string::npos);
+  CHECK(choose_algorithm(reduce, group_net(c, all_axes(c))).best->name == "direct");
+  c.levels[0].reduces = true;
+  const Choice choice = choose_algorithm(reduce, group_net(c, all_axes(c)));
+  CHECK(choice.best == row);
+  CHECK(choice.runner_up->name == "direct");
+  CHECK(choose_algorithm(gather, group_net(c, all_axes(c))).best->name == "direct");
+  const Cluster ring = cluster("ring:8");
+  CHECK(row->why_not(reduce, group_net(ring, all_axes(ring))).find("only a switch") !=
+        std::string::npos);
+}
+
 TEST_CASE("routes split ties and are shortest") {
   const Cluster ring = cluster("ring:8");
   CHECK(routes(ring, DeviceId{0}, DeviceId{3}).size() == 1);
@@ -282,6 +301,9 @@ TEST_CASE("routes split ties and are shortest") {
         8);  // (2,2,2): three ties
   const Cluster star = cluster("switch:8", Seconds{1e-6});
   CHECK(routes(star, DeviceId{1}, DeviceId{2})[0].latency.v == 1e-6);  // once per route
+  const Route back = through_switch(star, DeviceId{3}, 0);
+  CHECK(back.links == std::vector<LinkId>{star.link(DeviceId{3}, 0), star.link(DeviceId{3}, 1)});
+  CHECK(back.latency.v == 1e-6);
   const Cluster oneway = cluster("ring-oneway:8");
   CHECK(routes(oneway, DeviceId{0}, DeviceId{7})[0].links.size() == 7);
 }

@@ -84,6 +84,8 @@ std::string sample(const Field& field) {
       return "[x, y]";
     case FieldType::preset:
       return "X";
+    case FieldType::flag:
+      return "true";
   }
   return "";
 }
