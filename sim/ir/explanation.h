@@ -50,8 +50,9 @@ struct LayoutRow {
   std::string role;            // "parameter", "activation", "input"
   Sharding stored;             // between steps, or between statements
   std::vector<Sharding> used;  // as statements of the forward pass read it, distinct
-  Sharding gradient;           // once it is complete
-  Bytes bytes;                 // of `stored` on one device
+  Sharding gradient;           // complete; of a parameter, as it is accumulated over micro-batches
+  std::optional<Sharding> optimizer;  // of a parameter: its state and its update
+  Bytes bytes;                        // of `stored` on one device
 };
 
 struct DimCut {

@@ -48,15 +48,16 @@ struct AxisCase {
 struct PricedPlan {
   std::string text;       // "slice B over X; then all-reduce C over X"
   Seconds communication;  // operands and output, the output's wish included; not overlapped
-  Seconds extra_compute;  // beyond the plan that computes least
+  Seconds extra_compute;  // beyond the plan that computes least of those that compute all of it
+  Flops flops;            // per device, padded local shapes
   Bytes bytes;            // V of its collectives
-  std::string verdict;    // "taken", "costs 293.6 us more", "refused: …"
+  std::string verdict;    // "taken", "costs 293.6 us more", "is refused: …"
 };
 
 struct ShardedStatement {
   Pass pass = Pass::forward;
   int statement = 0;  // index into Layer::statements; of the adjoints, too
-  std::string text;  // "Q = In * Wq", "dWq = In * dQ"
+  std::string text;   // "Q = In * Wq", "dWq = In * dQ"
   StatementKind kind = StatementKind::einsum;
   std::vector<std::string> operand_names;
   std::vector<Sharding> operands;  // as computed with, after `before`

@@ -44,6 +44,10 @@ std::string text_of(const EinsumPlanner& p, const EinsumCandidate& c) {
     for (const ShardedCollective& move : c.in[i].steps) before.push_back(move_text(move));
   }
   for (const ShardedCollective& move : c.after.steps) after.push_back(move_text(move));
+  if (!c.diagonal.empty()) {
+    return fmt::format("{}{}multiply the diagonal blocks over {}", fmt::join(before, ", "),
+                       before.empty() ? "" : "; then ", fmt::join(c.diagonal, ", "));
+  }
   if (before.empty() && after.empty()) return "nothing moves";
   const std::string then = after.empty() ? "" : before.empty() ? "multiply, then " : "; then ";
   return fmt::format("{}{}{}", fmt::join(before, ", "), then, fmt::join(after, ", "));
@@ -59,7 +63,7 @@ std::string pin_of(const EinsumPlanner& p, const EinsumCandidate& c) {
 // Why it is not the one taken.
 std::string verdict(const EinsumPlanner& p, const EinsumCandidate& c,
                     const EinsumCandidate& taken) {
-  if (!c.refused.empty()) return "refused: " + c.refused;
+  if (!c.refused.empty()) return "is refused: " + c.refused;
   std::string difference;
   if (same_price(c, taken)) {
     difference = "costs the same";
@@ -98,9 +102,12 @@ void list_plans(EinsumPlanner& p, std::size_t taken, std::vector<EinsumCandidate
       [](const EinsumCandidate& a, const EinsumCandidate& b) { return a.price() < b.price(); });
   if (tried.size() >= kMostListed) tried.resize(kMostListed - 1);
   Seconds least = best.compute;
-  for (const EinsumCandidate& c : tried) least = std::min(least, c.compute);
+  for (const EinsumCandidate& c : tried) {
+    if (c.diagonal.empty()) least = std::min(least, c.compute);
+  }
   const auto row = [&](const EinsumCandidate& c, std::string why) {
-    return PricedPlan{text_of(p, c), c.communication, c.compute - least, c.bytes, std::move(why)};
+    return PricedPlan{text_of(p, c), c.communication, std::max(Seconds{}, c.compute - least),
+                      c.flops,       c.bytes,         std::move(why)};
   };
   p.plan.plans.push_back(row(best, "taken"));
   for (const EinsumCandidate& c : tried) p.plan.plans.push_back(row(c, verdict(p, c, best)));
@@ -192,11 +199,11 @@ EinsumPlan plan_einsum(const Layer& layer, PriceBook& pricing, const Einsum& ein
 }
 
 std::string to_text(const PricedPlan& plan) {
-  return fmt::format("{}: {}{}; it {}", plan.text, to_text(plan.communication),
+  return fmt::format("{}: {}{}, {} per device; it {}", plan.text, to_text(plan.communication),
                      plan.extra_compute > Seconds{}
                          ? fmt::format(" + {} of compute", to_text(plan.extra_compute))
                          : "",
-                     plan.verdict);
+                     to_text(plan.flops), plan.verdict);
 }
 
 }  // namespace shardsim

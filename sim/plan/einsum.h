@@ -6,7 +6,8 @@
 //   case 2  it cuts a contracted dim in one operand only     gather that one, or cut the other one
 //   case 3  it cuts the same contracted dim in both          multiply; the output is {U_axis}
 //   case 4  it cuts free dims of both                        gather one, or move both to a
-//                                                            contracted dim by all-to-all
+//                                                            contracted dim by all-to-all; as they
+//                                                            are, only the diagonal blocks of C
 //
 // Dims: batch = in A, B and C; contracted = in A and B; free = in one operand and C; summed = in
 // one operand only (a local sum, {U} where it is cut).

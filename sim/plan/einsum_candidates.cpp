@@ -9,8 +9,8 @@
 namespace shardsim {
 namespace {
 
-constexpr double kSame = 1e-9;           // prices this close are a tie
-constexpr std::size_t kMostTried = 512;  // combinations; axes beyond keep their first options
+constexpr double kSame = 1e-9;          // prices this close are a tie
+constexpr std::size_t kMostTried = 64;  // combinations; of more, one axis at a time is changed
 
 using Names = std::vector<std::string>;
 
@@ -67,19 +67,24 @@ void apply_pins(const EinsumPlanner& p, AxisChoice& choice) {
 Names ordered(const EinsumPlanner& p, const std::vector<std::size_t>& picks, const std::string& dim,
               const Sharding& first, const Sharding& second) {
   Names result;
+  const auto cuts = [&](std::size_t a) {
+    const std::string& option = p.axes[a].options[picks[a]];
+    const AxisView& v = p.axes[a].view;
+    return option == dim || (option == kDiagonal && (v.dim[0] == dim || v.dim[1] == dim));
+  };
   for (const Sharding* layout : {&first, &second}) {
     const DimLayout* has_dim = layout->find(dim);
     if (has_dim == nullptr) continue;
     for (const std::string& axis : has_dim->axes) {
       for (std::size_t a = 0; a < p.axes.size(); ++a) {
-        const bool here = p.axes[a].axis == axis && p.axes[a].options[picks[a]] == dim;
+        const bool here = p.axes[a].axis == axis && cuts(a);
         if (here && !has(result, axis)) result.push_back(axis);
       }
     }
   }
   for (std::size_t a = 0; a < p.axes.size(); ++a) {
     const std::string& axis = p.axes[a].axis;
-    if (p.axes[a].options[picks[a]] == dim && !has(result, axis)) result.push_back(axis);
+    if (cuts(a) && !has(result, axis)) result.push_back(axis);
   }
   return result;
 }
@@ -131,8 +136,21 @@ Sharding wished(const EinsumPlanner& p, EinsumCandidate& c) {
   return target;
 }
 
-EinsumCandidate evaluate(EinsumPlanner& p, const std::vector<std::size_t>& picks,
-                         std::size_t lead) {
+void refuse_diagonal(const EinsumPlanner& p, EinsumCandidate& c) {
+  Names dims;
+  for (std::size_t a = 0; a < p.axes.size(); ++a) {
+    if (p.axes[a].options[c.picks[a]] != kDiagonal) continue;
+    c.diagonal.push_back(p.axes[a].axis);
+    for (const std::string& dim : p.axes[a].view.dim) dims.push_back(dim);
+  }
+  if (c.diagonal.empty()) return;
+  c.refused =
+      fmt::format("computes 1/{} of {}; all of it, were {} one batch dim",
+                  p.mesh().size_of(c.diagonal), p.einsum.out.name, fmt::join(dims, " and "));
+}
+
+std::optional<EinsumCandidate> evaluate(EinsumPlanner& p, const std::vector<std::size_t>& picks,
+                                        std::size_t lead) {
   EinsumCandidate c;
   c.picks = picks;
   ShardedStatement step;
@@ -142,14 +160,18 @@ EinsumCandidate evaluate(EinsumPlanner& p, const std::vector<std::size_t>& picks
     c.in[i] = bring(p, i, c.operands[i]);
     c.communication += c.in[i].price;
     c.bytes += c.in[i].bytes;
+    if (p.limit && c.communication > *p.limit) return std::nullopt;
     step.operands.push_back(c.operands[i]);
     work.element_bytes.push_back(p.in(i).array.element_bytes);
   }
   c.out = einsum_output(p.mesh(), c.operands[0], c.operands[1], p.einsum.out_dims);
   const Sharding target = wished(p, c);
-  c.after = moved(p, 2, p.einsum.out, c.out, target, p.einsum.freedom);
-  c.communication += c.after.price;
-  c.bytes += c.after.bytes;
+  refuse_diagonal(p, c);
+  if (c.diagonal.empty()) {
+    c.after = moved(p, 2, p.einsum.out, c.out, target, p.einsum.freedom);
+    c.communication += c.after.price;
+    c.bytes += c.after.bytes;
+  }
   step.out = c.out;
   work.element_bytes.push_back(p.einsum.out.element_bytes);
   add_work(p.layer, p.mesh(), work, step);
@@ -178,6 +200,12 @@ AxisChoice choice_of(const EinsumPlanner& p, const std::string& axis) {
   }
   if (may_be_whole(p, v, axis)) choice.options.emplace_back();
   apply_pins(p, choice);
+  const bool clash =
+      v.in(0) && v.in(1) && v.kind[0] == DimClass::free && v.kind[1] == DimClass::free;
+  if (clash) {
+    choice.options.emplace_back(kDiagonal);
+    choice.allowed.push_back(false);
+  }
   return choice;
 }
 
@@ -191,7 +219,8 @@ void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
   for (const std::size_t lead : {0u, 1u}) {
     const std::array<Sharding, 2> operands = {placed_as(p, picks, 0, lead),
                                               placed_as(p, picks, 1, lead)};
-    if (!known(operands)) tried.push_back(evaluate(p, picks, lead));
+    if (known(operands)) continue;
+    if (auto candidate = evaluate(p, picks, lead)) tried.push_back(*std::move(candidate));
   }
 }
 
@@ -202,16 +231,49 @@ bool allowed(const EinsumPlanner& p, const std::vector<std::size_t>& picks) {
   return true;
 }
 
+namespace {
+
+// From the first options on, the best option of one axis after the other, until nothing is cheaper.
+std::vector<EinsumCandidate> descend(EinsumPlanner& p, std::vector<std::size_t> picks) {
+  std::vector<EinsumCandidate> tried;
+  try_picks(p, picks, tried);
+  for (bool better = true; better;) {
+    better = false;
+    for (std::size_t a = 0; a < p.axes.size(); ++a) {
+      for (std::size_t o = 0; o < p.axes[a].options.size(); ++o) {
+        std::vector<std::size_t> other = picks;
+        other[a] = o;
+        if (p.axes[a].allowed[o]) try_picks(p, other, tried);
+        const EinsumCandidate& now = tried[best_of(tried)];
+        if (now.refused.empty()) p.limit = now.price();
+      }
+      const std::vector<std::size_t>& best = tried[best_of(tried)].picks;
+      better = better || best != picks;
+      picks = best;
+    }
+  }
+  p.limit.reset();
+  return tried;
+}
+
+}  // namespace
+
 // All combinations of allowed options.
 std::vector<EinsumCandidate> candidates(EinsumPlanner& p) {
+  std::size_t count = 1;
+  std::vector<std::size_t> first;
+  for (const AxisChoice& axis : p.axes) {
+    count *= static_cast<std::size_t>(std::count(axis.allowed.begin(), axis.allowed.end(), true));
+    const auto open = std::find(axis.allowed.begin(), axis.allowed.end(), true);
+    first.push_back(static_cast<std::size_t>(open - axis.allowed.begin()));
+  }
+  if (count > kMostTried) return descend(p, std::move(first));
   std::vector<std::vector<std::size_t>> all = {{}};
   for (const AxisChoice& axis : p.axes) {
     std::vector<std::vector<std::size_t>> longer;
     for (const std::vector<std::size_t>& picks : all) {
-      bool first = true;
       for (std::size_t o = 0; o < axis.options.size(); ++o) {
-        if (!axis.allowed[o] || (!first && all.size() * axis.options.size() > kMostTried)) continue;
-        first = false;
+        if (!axis.allowed[o]) continue;
         longer.push_back(picks);
         longer.back().push_back(o);
       }

@@ -3,12 +3,19 @@
 // An axis has options: the dims that it cuts in either operand, a contracted dim if it cuts two
 // different ones (both operands then move there), or none. A combination fixes the layouts of both
 // operands, hence that of the output.
+//
+// Where an axis cuts a free dim of both there is one more, never taken, to be listed: multiply what
+// is there. Of C[I, K] device x of X then has the block (x, x), 1/|X| of C for 1/|X|^2 of the
+// FLOPs. That is right when I and K are one dim; written so, C[I_X] = A[I_X, J] * B[J, I_X], it is
+// a batch dim and nothing is missing.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +23,8 @@
 #include "plan/einsum_cases.h"
 
 namespace shardsim {
+
+inline constexpr std::string_view kDiagonal = "*";  // no name of a dim
 
 // An axis that cuts an operand, and the dims it may cut while multiplying; "" is none.
 struct AxisChoice {
@@ -36,7 +45,8 @@ struct EinsumCandidate {
   Seconds communication, compute;
   Flops flops;
   Bytes bytes;
-  std::string refused;  // why it cannot be taken at all
+  std::vector<std::string> diagonal;  // axes over which only the diagonal blocks are computed
+  std::string refused;                // why it cannot be taken at all
 
   Seconds price() const { return communication + compute; }
 };
@@ -49,7 +59,8 @@ struct EinsumPlanner {
   std::vector<AxisChoice> axes;
   EinsumPlan plan;
   std::map<std::pair<std::size_t, std::string>, ReshardPlan>
-      known;  // by operand (2: C) and layouts
+      known;                          // by operand (2: C) and layouts
+  std::optional<Seconds> limit = {};  // candidates whose operands alone cost more are not tried
 
   const Mesh& mesh() const { return pricing.mesh(); }
   const EinsumOperand& in(std::size_t operand) const { return einsum.in[operand]; }
@@ -64,7 +75,7 @@ AxisChoice choice_of(const EinsumPlanner& p, const std::string& axis);
 void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
                std::vector<EinsumCandidate>& tried);
 bool allowed(const EinsumPlanner& p, const std::vector<std::size_t>& picks);
-// All combinations that the presets allow; never empty.
+// All combinations that the presets allow, if they are not too many; never empty.
 std::vector<EinsumCandidate> candidates(EinsumPlanner& p);
 // Index of the cheapest: less price; then, within a tie, fewer FLOPs, fewer bytes, earlier.
 std::size_t best_of(const std::vector<EinsumCandidate>& tried);

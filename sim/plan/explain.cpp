@@ -89,16 +89,37 @@ std::vector<Sharding> layouts_used(const ShardedLayer& sharded, const std::strin
   return used;
 }
 
+// As the gradient of a parameter waits for the last micro-batch: what the first collective of the
+// step's end finds, or what every micro-batch leaves.
+Sharding accumulated(const ShardedLayer& sharded, const std::string& gradient, Sharding complete) {
+  for (const ShardedStatement& step : sharded.steps) {
+    if (step.out_name == gradient) complete = step.out;
+    for (const ShardedCollective& c : step.after) {
+      if (c.tensor != gradient) continue;
+      if (c.once_per_step) return c.before;
+      complete = c.after;
+    }
+  }
+  return complete;
+}
+
 std::vector<LayoutRow> layout_rows(const Prepared& run, const Precision& precision) {
   std::vector<LayoutRow> rows;
   for (std::size_t t = 0; t < run.layer.tensors.size(); ++t) {
     const LayerTensor& tensor = run.layer.tensors[t];
     const bool parameter = tensor.role == TensorRole::parameter;
-    LayoutRow row{tensor.name,         std::string(role_name(tensor.role)),
-                  run.sharded.held[t], layouts_used(run.sharded, tensor.name),
-                  run.sharded.held[t], {}};
-    if (parameter) row.gradient = run.layouts.tensors[t].optimizer;
+    LayoutRow row{tensor.name,
+                  std::string(role_name(tensor.role)),
+                  run.sharded.held[t],
+                  layouts_used(run.sharded, tensor.name),
+                  run.sharded.held[t],
+                  {},
+                  {}};
     row.gradient.unreduced.clear();  // the gradient of partial sums is whole on every device
+    if (parameter) {
+      row.optimizer = run.layouts.tensors[t].optimizer;
+      row.gradient = accumulated(run.sharded, "d" + tensor.name, *row.optimizer);
+    }
     row.bytes = local_bytes(run.layer, run.mesh, row.stored,
                             parameter ? precision.weights : precision.activations);
     rows.push_back(std::move(row));
@@ -154,8 +175,13 @@ Explanation explain_run(const RunSpec& spec, const Prepared& run) {
   }
   result.notes = work_notes();
   result.notes.push_back(
+      "layouts: stored between steps; used by the forward pass; gradient of a parameter as it is "
+      "accumulated over micro-batches; optimizer: its state and its update");
+  result.notes.push_back(
       "compute is a roofline; nothing is simulated, a price is the closed form "
       "of one collective alone");
+  const std::vector<std::string>& warnings = run.sharded.warnings;
+  result.notes.insert(result.notes.end(), warnings.begin(), warnings.end());
   return result;
 }
 

@@ -75,11 +75,14 @@ class LinkLoads {
 
   void walk(const std::vector<int>& at, std::size_t axis, int hop_count, int direction,
             double share) {
-    int rank = rank_at(sizes_, at);
+    int stride = 1;
+    for (std::size_t a = axis + 1; a < sizes_.size(); ++a) stride *= sizes_[a];
+    int place = at[axis];
+    const int others = rank_at(sizes_, at) - place * stride;
     for (int h = 0; h < hop_count; ++h) {
-      const std::size_t link = (static_cast<std::size_t>(rank) * sizes_.size() + axis) * 2;
-      blocks_[link + (direction > 0 ? 0 : 1)] += share;
-      rank = shifted(sizes_, rank, static_cast<int>(axis), direction);
+      const auto rank = static_cast<std::size_t>(others + place * stride);
+      blocks_[(rank * sizes_.size() + axis) * 2 + (direction > 0 ? 0 : 1)] += share;
+      place = (place + direction + sizes_[axis]) % sizes_[axis];
     }
   }
 

@@ -52,6 +52,7 @@ constexpr std::array<Names, 1> kTpAliases = {"tensor_parallel"};
 constexpr std::array<Names, 1> kSpAliases = {"sequence_parallel"};
 constexpr std::array<Names, 1> kTensorAxes = {"tp"};
 constexpr std::array<Names, 1> kSequenceAxes = {"sp"};
+constexpr std::array<Names, 2> kReplicated = {"dp", "zero1"};
 constexpr std::array<Names, 3> kScattered = {"fsdp", "shard_grad_op", "zero2"};
 constexpr std::array<Names, 2> kHybrid = {"dp", "fsdp"};
 
@@ -101,6 +102,11 @@ constexpr std::array kPresets = {
               .argument = PresetArgument::flag,
               .needs = kSequenceAxes,
               .when = {.activations = Gather::each_pass}},
+    PresetRow{.name = "sync",
+              .help = "with dp, zero1 or hsdp: replicas reduce after every micro-batch, too",
+              .argument = PresetArgument::flag,
+              .needs = kReplicated,
+              .when = {.gradients = Reduce::each_microbatch}},
     PresetRow{.name = "no_sync",
               .help = "with fsdp, shard_grad_op, zero2 or hsdp: gradients are accumulated whole",
               .argument = PresetArgument::flag,

@@ -6,11 +6,12 @@
 //          when:  weights gathered for each pass; gradients reduced after every micro-batch
 //
 // Rows that take true or false change a column of other rows: sp cuts more over the axes of tp,
-// no_sync and regather change when. Nothing else in the program knows a row's name.
+// sync, no_sync and regather change when. Nothing else in the program knows a row's name.
 //
 // Sources: ZeRO stages 1 to 3, Rajbhandari et al. 2020 (arXiv 1910.02054, section 5); full_shard,
 // shard_grad_op, hybrid_shard, no_shard and no_sync, PyTorch FullyShardedDataParallel documentation
-// (ShardingStrategy) and Zhao et al. 2023 (arXiv 2304.11277); tp, Shoeybi et al. 2019 (arXiv
+// (ShardingStrategy) and Zhao et al. 2023 (arXiv 2304.11277); sync, DistributedDataParallel outside
+// its no_sync; tp, Shoeybi et al. 2019 (arXiv
 // 1909.08053, section 3); sp and regather, Korthikanti et al. 2022 (arXiv 2205.05198, section 4.2).
 #pragma once
 

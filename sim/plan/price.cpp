@@ -6,7 +6,6 @@
 #include "base/must.h"
 #include "plan/algorithms.h"
 #include "plan/lower_collective.h"
-#include "plan/permute.h"
 
 namespace shardsim {
 namespace {
@@ -39,21 +38,57 @@ Seconds PriceBook::collective(Collective kind, std::span<const std::uint8_t> axe
   return at->second = cheapest(ask, group_net(cluster_, hardware));
 }
 
-Seconds PriceBook::permute(const Sharding& before, const Sharding& after, Bytes bytes) {
+// On a star every message takes the same way. Elsewhere independent exchanges load different links,
+// and the longest way is the sum of theirs.
+Seconds PriceBook::permute(const std::vector<Exchange>& all, Bytes block) {
+  if (all.empty() || cluster_.axes.empty()) return {};
+  const bool star = cluster_.axes[0].wiring == Wiring::star;
+  PermutePrice sum;
+  const std::vector<std::vector<Exchange>> parts =
+      star ? std::vector<std::vector<Exchange>>{all} : independent(mesh_, all);
+  for (const std::vector<Exchange>& part : parts) {
+    const auto [at, fresh] = permutes_.try_emplace(key_of(part));
+    if (fresh) at->second = permute_price(part);
+    sum.of_byte = std::max(sum.of_byte, at->second.of_byte);
+    sum.latency += at->second.latency;
+  }
+  return block / Bytes{1} * sum.of_byte + sum.latency;
+}
+
+// The closed form is linear in the bytes.
+PriceBook::PermutePrice PriceBook::permute_price(const std::vector<Exchange>& part) const {
   ShardedCollective c;
   c.kind = Collective::collective_permute;
-  c.axes = permuted_axes(mesh_, before, after);
-  c.before = before;
-  c.after = after;
-  c.bytes = bytes;
-  const CollectiveCall call = call_of(c, mesh_);
-  const auto [at, fresh] = permutes_.try_emplace({call.axes, call.ask.targets, bytes});
-  if (fresh) at->second = cheapest(call.ask, group_net(cluster_, call.axes));
-  return at->second;
+  const auto names = [&](const AxisList& axes) {
+    std::vector<std::string> result;
+    for (const std::size_t a : axes) result.push_back(mesh_.axes[a].name);
+    return result;
+  };
+  for (const Exchange& e : part) {
+    c.before.dims.push_back({"", names(e.before)});
+    c.after.dims.push_back({"", names(e.after)});
+  }
+  c.axes = names(moved_axes(part));
+  CollectiveCall call = call_of(c, mesh_);
+  const GroupNet net = group_net(cluster_, call.axes);
+  const auto price = [&](double block) {
+    call.ask.bytes = Bytes{block * net.ranks()};
+    return cheapest(call.ask, net);
+  };
+  constexpr double kBlock = 1e6;
+  const Seconds one = price(kBlock);
+  const bool waits = std::any_of(net.axes.begin(), net.axes.end(),
+                                 [](const GroupAxis& axis) { return axis.latency > Seconds{}; });
+  if (!waits) return {one / kBlock, {}};
+  const Seconds three = price(3 * kBlock);
+  const Seconds of_byte = (three - one) / (2 * kBlock);
+  return {of_byte, std::max(Seconds{}, one - kBlock * of_byte)};
 }
 
 Seconds PriceBook::collective(const ShardedCollective& c) {
-  if (c.kind == Collective::collective_permute) return permute(c.before, c.after, c.bytes);
+  if (c.kind == Collective::collective_permute) {
+    return permute(exchanges(mesh_, c.before, c.after), c.bytes / mesh_.size_of(c.axes));
+  }
   std::vector<std::uint8_t> axes;
   for (const std::string& name : c.axes) {
     for (std::size_t a = 0; a < mesh_.axes.size(); ++a) {

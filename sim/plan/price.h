@@ -13,12 +13,14 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "base/units.h"
 #include "ir/cluster.h"
 #include "ir/sharded_layer.h"
 #include "plan/cost.h"
+#include "plan/exchange.h"
 
 namespace shardsim {
 
@@ -29,10 +31,11 @@ class PriceBook {
   const Mesh& mesh() const { return mesh_; }
   const ChipRates& rates() const { return rates_; }
 
-  // 0 for a group of one device. Not for permutations. `axes` are indices into mesh().axes, at most
-  // 64; `bytes` is V (plan/algorithms.h).
+  // 0 for a group of one device. Not for permutations of layouts. `axes` are indices into
+  // mesh().axes, at most 64; `bytes` is V (plan/algorithms.h).
   Seconds collective(Collective kind, std::span<const std::uint8_t> axes, Bytes bytes);
-  Seconds permute(const Sharding& before, const Sharding& after, Bytes bytes);
+  // Blocks of so many bytes change places.
+  Seconds permute(const std::vector<Exchange>& all, Bytes block);
   Seconds collective(const ShardedCollective& c);
 
   // What one device can take in at once from its links along some mesh axes (none: all of them):
@@ -41,11 +44,16 @@ class PriceBook {
   BytesPerSec slowest_link() const;
 
  private:
+  struct PermutePrice {
+    Seconds of_byte, latency;  // of_byte: of a block of one byte
+  };
+  PermutePrice permute_price(const std::vector<Exchange>& part) const;
+
   Cluster cluster_;
   Mesh mesh_;
   ChipRates rates_;
   std::map<std::tuple<Collective, std::uint64_t, Bytes>, Seconds> known_;
-  std::map<std::tuple<std::vector<int>, std::vector<int>, Bytes>, Seconds> permutes_;
+  std::unordered_map<std::string, PermutePrice> permutes_;
 };
 
 }  // namespace shardsim

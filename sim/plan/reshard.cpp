@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -16,11 +17,11 @@ namespace {
 
 using Axes = std::vector<std::string>;
 
-// When a search settles too many layouts, the bound on what is left counts this often: a plan at
-// most as many times the least price.
-constexpr double kHaste = 4;
-// Meshes up to this size are searched in full.
-constexpr std::size_t kAllAxes = 2;
+// So many axes that move are searched in full.
+constexpr int kAllAxes = 2;
+// Layouts that the search for something better than a straight way may settle, about a millisecond.
+constexpr std::size_t kMostLayouts = 100;
+
 std::size_t common_prefix(const Axes& a, const Axes& b) {
   std::size_t n = 0;
   while (n < a.size() && n < b.size() && a[n] == b[n]) ++n;
@@ -76,6 +77,30 @@ void narrow(ReshardScope& scope, const ReshardTask& task, PackedLayout from) {
   if (spare) scope.dims_used |= std::uint64_t{1} << *spare;
 }
 
+// More axes: the cheapest straight way first. A reshard by itself is worth a search for a cheaper
+// one; those around statements are priced by the hundred.
+SearchResult search_many(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
+                         ReshardFreedom freedom, std::vector<std::string>& warnings) {
+  ReshardScope straight = scope;
+  straight.straight = true;
+  SearchResult best = find_path(task, straight, from, {});
+  if (!best.path || scope.straight) return best;
+  const std::string what =
+      fmt::format("{}: {} -> {}", task.array.name, to_text(task.from), to_text(task.to));
+  if (freedom == ReshardFreedom::used_axes) {
+    warnings.push_back(fmt::format(
+        "{} moves {} mesh axes: each goes only where it is wanted, there may be a cheaper way",
+        what, std::popcount(scope.usable)));
+    return best;
+  }
+  SearchResult other = find_path(task, scope, from, {kMostLayouts, best.cost * (1 - 1e-9)});
+  if (other.path) return other;
+  if (other.given_up) {
+    warnings.push_back(fmt::format("{} was searched in part: there may be a cheaper way", what));
+  }
+  return best;
+}
+
 std::optional<ReshardPlan> search(const ReshardTask& task, ReshardFreedom freedom) {
   const Mesh& mesh = task.mesh();
   const std::optional<PackedLayout> from = pack(mesh, task.from);
@@ -95,16 +120,11 @@ std::optional<ReshardPlan> search(const ReshardTask& task, ReshardFreedom freedo
   }
   if (mesh.axes.size() > kAllAxes) narrow(scope, task, *from);
   ReshardPlan plan;
-  auto path = find_path(task, scope, *from, 1);
-  if (!path) {
-    path = find_path(task, scope, *from, kHaste);
-    plan.warnings.push_back(
-        fmt::format("{}: {} -> {} was searched in haste: within {:g} times the "
-                    "least price",
-                    task.array.name, to_text(task.from), to_text(task.to), kHaste));
-  }
-  if (!path) return std::nullopt;
-  for (const auto& [before, step] : *path) {
+  const SearchResult found = std::popcount(scope.usable) > kAllAxes
+                                 ? search_many(task, scope, *from, freedom, plan.warnings)
+                                 : find_path(task, scope, *from, {});
+  if (!found.path) return std::nullopt;
+  for (const auto& [before, step] : *found.path) {
     if (!reshard_primitives()[static_cast<std::size_t>(step.row)].kind) continue;
     append(plan, task, collective_of(task, step, before));
   }

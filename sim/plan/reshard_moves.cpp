@@ -43,7 +43,8 @@ void slices(const ReshardScope& scope, PackedLayout now, const PlacedAxes& at, S
   }
 }
 
-// All ways to fill the dims from `d` on with the axes left, each with its number of blocks.
+// All ways to fill the dims from `d` on with the axes left, each with its number of blocks; axes
+// that may not move are major-most and stay.
 struct Rearrangements {
   const ReshardScope& scope;
   const PlacedAxes& at;
@@ -52,11 +53,7 @@ struct Rearrangements {
   Steps& steps;
 
   int size(int axis) const { return scope.mesh.axes[static_cast<std::size_t>(axis)].size; }
-  int blocks(std::size_t d) const {
-    int n = 1;
-    for (const int axis : at.dims[d]) n *= size(axis);
-    return n;
-  }
+  bool moves(int axis) const { return (scope.usable >> axis & 1u) != 0; }
   void fill(std::size_t d, std::size_t order, int wanted, PackedLayout made) {
     if (wanted == 1) next(d + 1, made);
     for (std::size_t i = 0; i < left.size(); ++i) {
@@ -69,7 +66,18 @@ struct Rearrangements {
     }
   }
   void next(std::size_t d, PackedLayout made) {
-    if (d < at.dim_count) return fill(d, 0, blocks(d), made);
+    if (d < at.dim_count) {
+      std::size_t kept = 0;
+      int wanted = 1;
+      for (const int axis : at.dims[d]) {
+        if (moves(axis)) {
+          wanted *= size(axis);
+        } else {
+          ++kept;
+        }
+      }
+      return fill(d, kept, wanted, made);
+    }
     if (left.empty() && made != now) steps.push_back({made, 1, {}, -1, -1});
   }
 };
@@ -98,20 +106,16 @@ void permutes(const ReshardScope& scope, PackedLayout now, const PlacedAxes& at,
   PackedLayout rest = now;
   for (std::size_t d = 0; d < at.dim_count; ++d) {
     for (const int axis : at.dims[d]) {
+      if (!all.moves(axis)) continue;
       all.left.push_back(axis);
       rest = without(rest, axis);
     }
   }
   std::sort(all.left.begin(), all.left.end());
   if (all.left.size() > 1) all.next(0, rest);
-  PackedLayout fixed = 0;
-  for (int axis = 0; axis < static_cast<int>(kMostAxes); ++axis) {
-    if ((scope.usable >> axis & 1u) == 0) fixed |= PackedLayout{0xff} << (8 * axis);
-  }
   const std::size_t axes = scope.mesh.axes.size();
   const PlacedAxes target = placed(scope.target, at.dim_count, axes);
   for (const ReshardStep& step : every) {
-    if ((step.after & fixed) != (now & fixed)) continue;
     if (scope.towards && !nearer(target, at, placed(step.after, at.dim_count, axes))) continue;
     steps.push_back(step);
   }

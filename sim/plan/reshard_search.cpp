@@ -10,8 +10,6 @@
 namespace shardsim {
 namespace {
 
-// Layouts that a search may settle before it falls back to a narrower one.
-constexpr std::size_t kMostLayouts = 500;
 // Ties between sums of prices: weights far above rounding and far below any real difference, in
 // parts of the time that the whole array takes on the slowest link.
 constexpr double kByteWeight = 1e-8;
@@ -99,14 +97,14 @@ class Blocks {
 // up: its closed form looks at every link.
 class Search {
  public:
-  Search(const ReshardTask& task, const ReshardScope& scope, PackedLayout from, double haste)
-      : task_(task), scope_(scope), from_(from), haste_(haste), blocks_(task, scope) {
+  Search(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
+         const SearchLimits& limits)
+      : task_(task), scope_(scope), from_(from), limits_(limits), blocks_(task, scope) {
     whole_ = blocks_.whole();
     unit_ = whole_ / task.pricing.slowest_link();
   }
 
-  // Steps from the start to the target, slices included; nullopt: too many layouts.
-  std::optional<ReshardPath> run() {
+  SearchResult run() {
     queue_.push({0, 0, next_++, -1, false, {from_, 0, {}, -1, -1}});
     while (!queue_.empty()) {
       const Item item = queue_.top();
@@ -118,11 +116,11 @@ class Search {
       }
       settled_.emplace(item.step.after, static_cast<int>(nodes_.size()));
       nodes_.push_back({item.cost, item.parent, item.step});
-      if (item.step.after == scope_.target) return path();
-      if (nodes_.size() > kMostLayouts) return std::nullopt;
+      if (item.step.after == scope_.target) return {path(), item.cost, false};
+      if (nodes_.size() > limits_.layouts) return {std::nullopt, 0, true};
       expand(static_cast<int>(nodes_.size()) - 1);
     }
-    return std::nullopt;
+    return {};
   }
 
  private:
@@ -157,7 +155,8 @@ class Search {
       if (!fresh && known->second <= cost) return;
       known->second = cost;
     }
-    const double bound = cost + haste_ * (blocks_.missing(at) / unit_) * (1 - 1e-9);
+    const double bound = cost + blocks_.missing(at) / unit_ * (1 - 1e-9);
+    if (bound >= limits_.below) return;
     queue_.push({bound, cost, next_++, parent, unpriced, step});
   }
 
@@ -197,10 +196,13 @@ class Search {
 
   void price_permute(const Item& item) {
     const Node& parent = nodes_[static_cast<std::size_t>(item.parent)];
-    const ShardedCollective c = collective_of(task_, item.step, parent.step.after);
-    const Seconds price = task_.pricing.permute(c.before, c.after, c.bytes);
-    const double cost = parent.cost + cost_of(item.step, price, c.bytes);
-    push(cost, places(item.step.after), item.parent, false, item.step);
+    const PlacedAxes before = places(parent.step.after);
+    const PlacedAxes after = places(item.step.after);
+    const std::vector<Exchange> moved = exchanges(before, after);
+    const Bytes block = blocks_.local(before);
+    const Seconds price = task_.pricing.permute(moved, block);
+    const Bytes bytes = block * blocks_.group(moved_axes(moved));
+    push(parent.cost + cost_of(item.step, price, bytes), after, item.parent, false, item.step);
   }
 
   ReshardPath path() const {
@@ -218,7 +220,7 @@ class Search {
   const ReshardTask& task_;
   const ReshardScope& scope_;
   PackedLayout from_;
-  double haste_;
+  SearchLimits limits_;
   Blocks blocks_;
   Bytes whole_;
   Seconds unit_;
@@ -267,9 +269,9 @@ ShardedCollective collective_of(const ReshardTask& task, const ReshardStep& step
   return c;
 }
 
-std::optional<ReshardPath> find_path(const ReshardTask& task, const ReshardScope& scope,
-                                     PackedLayout from, double haste) {
-  return Search(task, scope, from, haste).run();
+SearchResult find_path(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
+                       const SearchLimits& limits) {
+  return Search(task, scope, from, limits).run();
 }
 
 }  // namespace shardsim

@@ -4,6 +4,8 @@
 // lacks of its target block, over all of its links at once. Slices are free steps of a way.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -35,10 +37,19 @@ Bytes reshard_bytes(Collective kind, Bytes sent, Bytes after, int group);
 ShardedCollective collective_of(const ReshardTask& task, const ReshardStep& step,
                                 PackedLayout before);
 
-// Steps, each with the layout it starts from. With `haste` above 1 the bound counts so often: the
-// way costs at most as many times the least, and is found sooner. nullopt: too many layouts.
+// Steps, each with the layout it starts from.
 using ReshardPath = std::vector<std::pair<PackedLayout, ReshardStep>>;
-std::optional<ReshardPath> find_path(const ReshardTask& task, const ReshardScope& scope,
-                                     PackedLayout from, double haste);
+
+struct SearchLimits {
+  std::size_t layouts = 500;                               // that may be settled
+  double below = std::numeric_limits<double>::infinity();  // only ways that cost less
+};
+struct SearchResult {
+  std::optional<ReshardPath> path;
+  double cost = 0;        // of the path, in the measure of the search
+  bool given_up = false;  // too many layouts: there may be a way
+};
+SearchResult find_path(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
+                       const SearchLimits& limits);
 
 }  // namespace shardsim

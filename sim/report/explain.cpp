@@ -158,17 +158,19 @@ std::size_t widest(const std::string& text) {
 
 std::string layouts_text(const std::vector<LayoutRow>& layouts) {
   if (layouts.empty()) return "";
-  Rows rows = {{"tensor", "role", "stored", "used", "gradient", "on a device"}};
+  Rows rows = {{"tensor", "role", "stored", "used", "gradient", "optimizer", "on a device"}};
   std::string stacked;
   for (const LayoutRow& row : layouts) {
     std::vector<std::string> used;
     for (const Sharding& layout : row.used) used.push_back(to_text(layout));
     const std::string uses = used.empty() ? "-" : fmt::format("{}", fmt::join(used, " "));
+    const std::string optimizer = row.optimizer ? to_text(*row.optimizer) : "-";
     rows.push_back({row.tensor, row.role, to_text(row.stored), uses, to_text(row.gradient),
-                    to_text(row.bytes)});
+                    optimizer, to_text(row.bytes)});
     stacked += fmt::format("{} ({}), {} on a device\n", row.tensor, row.role, to_text(row.bytes));
     stacked += entry("stored", to_text(row.stored)) + entry("used", uses) +
                entry("gradient", to_text(row.gradient));
+    if (row.optimizer) stacked += entry("optimizer", optimizer);
   }
   const std::string table = rows_text(rows);
   return "\nlayouts\n" + (widest(table) <= kWidth ? table : stacked);

@@ -60,6 +60,15 @@ Json step(const ExplainedStep& s) {
   for (std::size_t i = 0; i < s.operands.size(); ++i) {
     operands.push_back(array_of(s.what.operand_names[i], s.what.operands[i], s.operands[i]));
   }
+  Array plans;  // the one taken first
+  for (const PricedPlan& plan : s.what.plans) {
+    plans.push_back(Object{{"text", plan.text},
+                           {"communication_s", plan.communication / Seconds{1}},
+                           {"extra_compute_s", plan.extra_compute / Seconds{1}},
+                           {"flops_per_device", plan.flops / Flops{1}},
+                           {"bytes", bytes(plan.bytes)},
+                           {"verdict", plan.verdict}});
+  }
   return Object{{"statement", s.statement},
                 {"pass", std::string(to_text(s.what.pass))},
                 {"text", s.what.text},
@@ -73,6 +82,7 @@ Json step(const ExplainedStep& s) {
                 {"padding", s.padding},
                 {"cuts", s.cuts},
                 {"cuts_after", s.cuts_after},
+                {"plans", std::move(plans)},
                 {"before", collectives(s.before)},
                 {"after", collectives(s.after)}};
 }
@@ -85,6 +95,7 @@ Json layout(const LayoutRow& row) {
                 {"stored", to_text(row.stored)},
                 {"used", used},
                 {"gradient", to_text(row.gradient)},
+                {"optimizer", row.optimizer ? Json(to_text(*row.optimizer)) : Json(nullptr)},
                 {"stored_bytes_per_device", bytes(row.bytes)}};
 }
 

@@ -149,6 +149,13 @@ class Report:
         print(f"{what:<52} FAILED")
         self.wrong.append(f"{what}: {reason}")
 
+    def verdict(self):
+        """The exit status, after a summary."""
+        print(f"\n{self.rows} rows, {len(self.wrong)} wrong")
+        for line in self.wrong:
+            print(f"  {line}")
+        return 1 if self.wrong else 0
+
 
 def ask(binary, arguments):
     """The JSON that shardsim prints. Raises RuntimeError with its message when it prints none."""
@@ -326,7 +333,8 @@ def check_microbatches(report, binary):
         dp = weights_of(binary, "{dp: X}", *batch)
         for sharding, expected in (("{fsdp: X}", 3 * m / 2),
                                    ("{fsdp: X, no_sync: true}", (2 * m + 1) / 2),
-                                   ("{zero2: X}", (m + 1) / 2), ("{zero1: X}", 1)):
+                                   ("{zero2: X}", (m + 1) / 2), ("{zero1: X}", 1),
+                                   ("{dp: X, sync: true}", m)):
             report.row(f"{sharding} / dp: bytes, M = {m}", expected,
                        weights_of(binary, sharding, *batch) / dp, TOLERANCE, "")
 
@@ -417,10 +425,7 @@ def main():
     guarded(report, "mfu of recomputation", check_recompute_mfu, binary)
     guarded(report, "copies of key/value heads", check_key_value_copies, binary)
     guarded(report, "llama3-70b-v5p-64", check_llama, binary)
-    print(f"\n{report.rows} rows, {len(report.wrong)} wrong")
-    for line in report.wrong:
-        print(f"  {line}")
-    return 1 if report.wrong else 0
+    return report.verdict()
 
 
 if __name__ == "__main__":

@@ -129,10 +129,12 @@ TEST_CASE("bytes of every stage of ZeRO over those of dp, by micro-batches") {
     std::vector<PresetSpec> presets;
     double (*ratio)(int);
   };
-  const PresetSpec no_sync = preset("no_sync", {});
+  const PresetSpec no_sync = preset("no_sync", {}), sync = preset("sync", {});
   const std::vector<Row> rows = {
       {{preset("dp", {"X"})}, [](int) { return 1.0; }},
+      {{preset("dp", {"X"}), sync}, [](int m) { return 1.0 * m; }},
       {{preset("zero1", {"X"})}, [](int) { return 1.0; }},
+      {{preset("zero1", {"X"}), sync}, [](int m) { return (2 * m + 1) / 2.0; }},
       {{preset("zero2", {"X"})}, [](int m) { return (m + 1) / 2.0; }},
       {{preset("zero2", {"X"}), no_sync}, [](int) { return 1.0; }},
       {{preset("fsdp", {"X"})}, [](int m) { return 3 * m / 2.0; }},
@@ -181,6 +183,12 @@ TEST_CASE("hsdp: scattered inside for every micro-batch, all-reduced across once
   }
   // 3 V inside, 2 V/4 across.
   CHECK(step_wire(s, 1) == doctest::Approx(3 + 2.0 / 4).epsilon(1e-12));
+  const Sharded both = layer_of({preset("hsdp", {"Y", "X"}), preset("sync", {})});
+  REQUIRE(messages(both.problems).empty());
+  for (const ShardedCollective& c : collectives(both.result, Pass::backward)) {
+    CHECK_FALSE(c.once_per_step);
+  }
+  CHECK(step_wire(both, 4) == doctest::Approx(4 * (3 + 2.0 / 4)).epsilon(1e-12));
 }
 
 TEST_CASE("sequence parallel that keeps the cut copy alone gathers twice more") {

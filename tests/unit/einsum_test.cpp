@@ -103,6 +103,54 @@ TEST_CASE("case 4 on a ring of 8: all-to-all of both operands beats gathering on
         doctest::Approx(293.6013 + 8. * 1048576 / 8 / 100e9 * 1e6).epsilon(1e-6));
 }
 
+TEST_CASE("case 4: the diagonal is listed with its FLOPs, moves nothing and is never taken") {
+  const Mesh m = mesh({{"X", 8}, {"Y", 2}});
+  PriceBook pricing = torus_pricing(m);
+  const double flops = 2.0 * 2048 * 16384 * 2048;
+  for (const std::string wish : {"C[I,K]", "C[I_X,K]", "C[I,K_X]", "C[I_{XY},K]", ""}) {
+    CAPTURE(wish);
+    const Planned c = planned({{"I", 2048}, {"J", 16384}, {"K", 2048}}, m, pricing, "A[I_X,J_Y]",
+                              "B2[J_Y,K_X]", wish);
+    CHECK(c.plan.plans[0].verdict == "taken");
+    CHECK(c.plan.plans[0].text.find("diagonal") == std::string::npos);
+    const PricedPlan& diagonal = find(c.plan, "multiply the diagonal blocks over X");
+    CHECK(diagonal.communication == Seconds{});
+    CHECK(diagonal.bytes == Bytes{});
+    CHECK(diagonal.flops.v == flops / 64 / 2);
+    CHECK(diagonal.verdict ==
+          "is refused: computes 1/8 of C; all of it, were I and K one batch dim");
+    for (const PricedPlan& p : c.plan.plans) {
+      if (&p != &diagonal) CHECK(p.flops.v >= flops / 16);
+    }
+  }
+  // There is none in the other cases.
+  for (const auto& [a, b] : {std::pair{"A[I,J_X]", "B2[J,K]"}, std::pair{"A[I,J_X]", "B2[J_X,K]"},
+                             std::pair{"A[I,J_X]", "B2[J,K_X]"}}) {
+    for (const PricedPlan& p : planned(kCaseTwo, m, pricing, a, b, "C[I,K]").plan.plans) {
+      CHECK(p.text.find("diagonal") == std::string::npos);
+    }
+  }
+}
+
+// More than 64 combinations: the best option of one axis after the other.
+TEST_CASE("four axes that all clash: the plan taken is the cheapest of those listed") {
+  const Mesh m = mesh({{"X", 4}, {"Y", 4}, {"Z", 2}, {"P", 2}});
+  PriceBook pricing = torus_pricing(m);
+  for (const std::string wish : {"C[I_{XY},K_{ZP}]", "C[I,K]", "C[I_Z,K_{YX}]"}) {
+    CAPTURE(wish);
+    const Planned c = planned({{"I", 256}, {"J", 1024}, {"K", 512}}, m, pricing, "A[I_{XYZ},J_P]",
+                              "B2[J_Z,K_{YXP}]", wish);
+    CHECK(c.plan.errors.empty());
+    CHECK(c.plan.operands[0].find("J")->axes == c.plan.operands[1].find("J")->axes);
+    REQUIRE(c.plan.plans.size() == 12);
+    for (const PricedPlan& p : c.plan.plans) {
+      if (p.verdict.starts_with("is refused")) continue;
+      CHECK(c.plan.plans[0].communication + c.plan.plans[0].extra_compute <=
+            (p.communication + p.extra_compute) * (1 + 1e-9));
+    }
+  }
+}
+
 TEST_CASE("the product of a batch cut and a column cut over one axis is case 4") {
   Case c{model({"H[B,F] = In[B,D] * Win[D,F]"}, {{"D", 64}, {"F", 32}}),
          batch(8, 1),

@@ -245,6 +245,30 @@ TEST_CASE("a run file: every collective of the plan, once, with the price of its
   }
 }
 
+TEST_CASE("the table of layouts: stages of ZeRO, and gradients as they are accumulated") {
+  struct Row {
+    std::string sharding, stored, gradient, optimizer;
+  };
+  const std::string plain = "[D, F]", cut = "[D_X, F]", sums = "[D, F]{U_X}";
+  for (const Row& row :
+       {Row{"{dp: X}", plain, sums, plain}, Row{"{dp: X, sync: true}", plain, plain, plain},
+        Row{"{zero1: X}", plain, sums, cut}, Row{"{zero2: X}", plain, cut, cut},
+        Row{"{zero3: X}", cut, cut, cut}, Row{"{fsdp: X, no_sync: true}", cut, sums, cut},
+        Row{"{zero1: X, sync: true}", plain, plain, cut}}) {
+    CAPTURE(row.sharding);
+    const std::vector<Override> overrides = {{"sharding=" + row.sharding}};
+    const RunSpec spec = load_run(data_dir() + "/configs/runs/fsdp-ring8.yaml", overrides);
+    const Explanation e = explain_run(spec, prepare(spec));
+    for (const LayoutRow& layout : e.layouts) {
+      CHECK(layout.optimizer.has_value() == (layout.role == "parameter"));
+      if (layout.tensor != "Win") continue;
+      CHECK(to_text(layout.stored) == row.stored);
+      CHECK(to_text(layout.gradient) == row.gradient);
+      CHECK(to_text(*layout.optimizer) == row.optimizer);
+    }
+  }
+}
+
 TEST_CASE("one statement of a file, and one pass") {
   const RunSpec spec = load_run(data_dir() + "/configs/runs/fsdp-ring8.yaml");
   const Explanation all = explain_run(spec, prepare(spec));

@@ -74,13 +74,19 @@ TEST_CASE("lower: reductions that wait for the step come with the last micro-bat
   struct Row {
     std::string run, tensor;
     int of_each_step;  // collectives on the tensor for 3 micro-batches of 2 layers
+    Texts changes = {};
   };
   // dp: dWq is reduced once; fsdp: scattered by every micro-batch, and Wq gathered twice by each.
   for (const Row& row : {Row{"dp-ring8", "dWq", 2}, Row{"fsdp-ring8", "dWq", 2 * 3},
-                         Row{"fsdp-ring8", "Wq", 2 * 3 * 2}, Row{"dp-ring8", "Wq", 0}}) {
+                         Row{"fsdp-ring8", "Wq", 2 * 3 * 2}, Row{"dp-ring8", "Wq", 0},
+                         Row{"dp-ring8", "dWq", 2 * 3, {"sharding.sync=true"}},
+                         Row{"fsdp-ring8", "dWq", 2, {"sharding.no_sync=true"}}}) {
     CAPTURE(row.run);
     CAPTURE(row.tensor);
-    const RunSpec spec = spec_of(row.run, {"layers=2", "batch.global=24", "batch.micro=1"});
+    CAPTURE(row.changes);
+    Texts changes = row.changes;
+    changes.insert(changes.end(), {"layers=2", "batch.global=24", "batch.micro=1"});
+    const RunSpec spec = spec_of(row.run, changes);
     const Prepared run = prepare(spec);
     CHECK(run.batch.microbatches == 3);
     const Lowered made = lower(spec, run, {});

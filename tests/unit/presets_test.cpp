@@ -128,6 +128,9 @@ TEST_CASE("wrong choices of presets") {
       {{preset("dp", {"X"}), preset("no_sync", {})},
        kMesh,
        {"no_sync needs fsdp, shard_grad_op or zero2: it speaks about the same mesh axes"}},
+      {{preset("fsdp", {"X"}), preset("sync", {})},
+       kMesh,
+       {"sync needs dp or zero1: it speaks about the same mesh axes"}},
       {{preset("tp", {"Y"}), preset("regather", {})},
        kMesh,
        {"regather needs sp: it speaks about the same mesh axes"}},
@@ -221,14 +224,19 @@ TEST_CASE("every row of the table is complete") {
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
 }
 
-TEST_CASE("no_sync belongs to every row that reduces after every micro-batch") {
-  const PresetRow* no_sync = find_preset("no_sync");
-  REQUIRE(no_sync != nullptr);
-  for (const PresetRow& row : presets()) {
-    CAPTURE(std::string(row.name));
-    const bool named =
-        std::find(no_sync->needs.begin(), no_sync->needs.end(), row.name) != no_sync->needs.end();
-    CHECK(named == (row.when.gradients == Reduce::each_microbatch));
+TEST_CASE("every row that says when it reduces has a flag that says the other") {
+  for (const auto& [flag, when] :
+       {std::pair{"no_sync", Reduce::each_microbatch}, std::pair{"sync", Reduce::each_step}}) {
+    const PresetRow* other = find_preset(flag);
+    REQUIRE(other != nullptr);
+    CHECK(other->when.gradients != when);
+    for (const PresetRow& row : presets()) {
+      if (row.argument == PresetArgument::flag) continue;
+      CAPTURE(std::string(row.name));
+      const bool named =
+          std::find(other->needs.begin(), other->needs.end(), row.name) != other->needs.end();
+      CHECK(named == (row.when.gradients == when));
+    }
   }
 }
 
@@ -289,6 +297,8 @@ TEST_CASE("when copies are freed and gradients reduced") {
       {{preset("shard_grad_op", {"X"})}, false, false, true},
       {{preset("shard_grad_op", {"X"}), preset("no_sync", {})}, false, false, false},
       {{preset("hsdp", {"P", "X"})}, true, false, true},
+      {{preset("sync", {}), preset("dp", {"X"})}, false, false, true},
+      {{preset("zero1", {"X"}), preset("sync", {})}, false, false, true},
       {{fsdp, tp, sp}, true, false, true},
       {{fsdp, tp, preset("regather", {}), sp}, true, true, true},
   };

@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "plan/permute.h"
 #include "sharding.h"
 
 namespace shardsim {
@@ -226,7 +227,14 @@ struct Oracle {
     for (const std::size_t d : changed) {
       counts = counts && group(s.dims[d].axes) == group(t.dims[d].axes);
     }
-    if (counts) offer(pricing.permute(s, t, Bytes{here * 16}).v);  // tests: two axes of 4, or 2 x 8
+    if (!counts) return;
+    ShardedCollective c;
+    c.kind = Collective::collective_permute;
+    c.before = s;
+    c.after = t;
+    c.axes = permuted_axes(pricing.mesh(), s, t);
+    c.bytes = Bytes{here * group(c.axes)};
+    offer(pricing.collective(c).v);
   }
   static Lines minus(const Lines& a, const Lines& b) {
     Lines result;
