@@ -1,5 +1,7 @@
 // Executes a sharded layer on arrays: every device computes on its blocks, collectives move them.
 // Gradients that get several contributions are kept as those contributions until they are read.
+// A step is one micro-batch after the other: give() its inputs, run(). Gradients of weights add up
+// as they are held meanwhile, partial sums too.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +43,9 @@ class Execution {
     whole_[name] = global;
   }
 
-  void run() {
+  // The collectives of the step's end and the update come with the last micro-batch.
+  void run(bool last = true) {
+    last_ = last;
     bool backward = false;
     for (const ShardedStatement& st : s_.result.steps) {
       if (st.pass == Pass::backward && !backward) forget();
@@ -67,13 +71,18 @@ class Execution {
         store_[st.out_name].push_back(std::move(out));
       }
       for (const ShardedCollective& c : st.after) {
-        const bool update = backward && !again && s_.layer.tensor(c.tensor) >= 0;
-        if (update) finish_backward(st);
-        after(c, backward && !again);
+        if (!c.once_per_step) after(c, backward && !again);
+      }
+      for (const ShardedCollective& c : st.after) {
+        if (!c.once_per_step || !last_) continue;
+        if (s_.layer.tensor(c.tensor) >= 0) finish_backward(st);
+        add_earlier(c.tensor);
+        after(c, true);
       }
       settle(st.out_name, backward && !again);
     }
-    finish_backward(s_.result.steps.back());
+    if (last_) return finish_backward(s_.result.steps.back());
+    forget_microbatch();
   }
 
   // A gradient or an array as it is held, partial sums added up.
@@ -138,11 +147,7 @@ class Execution {
         sum = cut;
         continue;
       }
-      for (std::size_t d = 0; d < cut.blocks.size(); ++d) {
-        for (std::size_t i = 0; i < cut.blocks[d].data.size(); ++i) {
-          sum.blocks[d].data[i] += cut.blocks[d].data[i];
-        }
-      }
+      add_to(sum, cut);
     }
     return sum;
   }
@@ -192,7 +197,46 @@ class Execution {
     for (const LayerStatement& st : s_.layer.statements) {
       reads += static_cast<int>(std::count(st.in.begin(), st.in.end(), tensor));
     }
-    if (++contributions_[name] == reads) store_[name] = {summed(name, gradient_layout(name))};
+    if (++contributions_[name] != reads) return;
+    if (!last_ &&
+        s_.layer.tensors[static_cast<std::size_t>(tensor)].role == TensorRole::parameter) {
+      add_earlier(name);
+      earlier_[name] = std::move(store_[name]);
+      return;
+    }
+    add_earlier(name);
+    store_[name] = {summed(name, gradient_layout(name))};
+  }
+
+  // Adds what earlier micro-batches left of a gradient of weights, contribution by contribution.
+  void add_earlier(const std::string& name) {
+    const auto at = earlier_.find(name);
+    if (at == earlier_.end()) return;
+    std::vector<Copy>& parts = store_[name];
+    must(parts.size() == at->second.size(), "every micro-batch contributes in the same layouts");
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      must(parts[i].layout == at->second[i].layout, "every micro-batch adds to the same blocks");
+      add_to(parts[i], at->second[i]);
+    }
+    earlier_.erase(at);
+  }
+
+  static void add_to(Copy& sum, const Copy& more) {
+    for (std::size_t d = 0; d < more.blocks.size(); ++d) {
+      for (std::size_t i = 0; i < more.blocks[d].data.size(); ++i) {
+        sum.blocks[d].data[i] += more.blocks[d].data[i];
+      }
+    }
+  }
+
+  // Everything but the weights, as they are held.
+  void forget_microbatch() {
+    gathered_.clear();
+    contributions_.clear();
+    for (const LayerTensor& tensor : s_.layer.tensors) {
+      if (tensor.role != TensorRole::parameter) store_.erase(tensor.name);
+      store_.erase("d" + tensor.name);
+    }
   }
 
   bool partial_gradient(const std::string& gradient) const {
@@ -228,12 +272,7 @@ class Execution {
   void contribute(const std::string& name, Copy out) {
     for (Copy& part : store_[name]) {
       if (part.layout != out.layout) continue;
-      for (std::size_t d = 0; d < out.blocks.size(); ++d) {
-        for (std::size_t i = 0; i < out.blocks[d].data.size(); ++i) {
-          part.blocks[d].data[i] += out.blocks[d].data[i];
-        }
-      }
-      return;
+      return add_to(part, out);
     }
     store_[name].push_back(std::move(out));
   }
@@ -341,6 +380,8 @@ class Execution {
   Mover mover_;                                        // empty: collectives as if by magic
   std::map<std::string, std::vector<Copy>> store_;     // as made; of gradients, the contributions
   std::map<std::string, Block> whole_;                 // as given
+  std::map<std::string, std::vector<Copy>> earlier_;   // gradients of earlier micro-batches
+  bool last_ = true;                                   // of the micro-batches
   bool updated_ = false;                               // the weights
   std::map<std::string, int> contributions_;           // to gradients, so far
   std::map<std::string, std::vector<Copy>> gathered_;  // by collectives before a statement

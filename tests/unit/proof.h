@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/proof_part.h"
 #include "execution.h"
 #include "planned_moves.h"
 #include "sharding.h"
@@ -24,20 +25,23 @@ using Arrays = std::map<std::string, Block>;  // whole arrays by name
 inline constexpr double kTolerance = 1e-9;
 inline constexpr double kScale = 0.01;  // inputs are up to 1
 
-// Whole arrays of random numbers for everything that comes from outside.
-inline Arrays outside(const Layer& layer, const std::string& output) {
-  std::mt19937 random(7);
+// Whole arrays of random numbers for everything that comes from outside; weights are the same in
+// all micro-batches.
+inline Arrays outside(const Layer& layer, const std::string& output, std::uint32_t microbatch = 0) {
+  std::mt19937 of_weights(7), of_data(microbatch);
   std::uniform_real_distribution<double> uniform(-1, 1);
   Arrays result;
-  const auto make = [&](const std::string& name, const std::vector<std::string>& dims) {
+  const auto make = [&](const std::string& name, const std::vector<std::string>& dims,
+                        std::mt19937& random) {
     const Mesh one;
     Block block = Devices(one, layer).empty(0, whole(dims));
     for (double& x : block.data) x = uniform(random);
     result[name] = std::move(block);
   };
   for (const LayerTensor& tensor : layer.tensors) {
-    if (tensor.role != TensorRole::activation) make(tensor.name, tensor.dims);
-    if (tensor.name == output) make("d" + output, tensor.dims);
+    if (tensor.role == TensorRole::parameter) make(tensor.name, tensor.dims, of_weights);
+    if (tensor.role == TensorRole::input) make(tensor.name, tensor.dims, of_data);
+    if (tensor.name == output) make("d" + output, tensor.dims, of_data);
   }
   return result;
 }
@@ -47,15 +51,23 @@ inline Sharding dual(Sharding layout) {
   return layout;
 }
 
-inline Execution execute(const Sharded& s, const Mesh& mesh, const Arrays& given,
+// One step; `given` for each of its micro-batches.
+inline Execution execute(const Sharded& s, const Mesh& mesh, const std::vector<Arrays>& given,
                          const std::string& output, Mover mover = {}) {
   Execution execution(s, mesh, std::move(mover));
-  for (std::size_t t = 0; t < s.layer.tensors.size(); ++t) {
-    const std::string& name = s.layer.tensors[t].name;
-    if (given.count(name) != 0) execution.give(name, s.result.held[t], given.at(name));
-    if (name == output) execution.give("d" + name, dual(s.result.held[t]), given.at("d" + name));
+  for (std::size_t m = 0; m < given.size(); ++m) {
+    for (std::size_t t = 0; t < s.layer.tensors.size(); ++t) {
+      const LayerTensor& tensor = s.layer.tensors[t];
+      const std::string& name = tensor.name;
+      const bool held = tensor.role == TensorRole::parameter && m > 0;
+      if (given[m].count(name) != 0 && !held) {
+        execution.give(name, s.result.held[t], given[m].at(name));
+      }
+      if (name != output) continue;
+      execution.give("d" + name, dual(s.result.held[t]), given[m].at("d" + name));
+    }
+    execution.run(m + 1 == given.size());
   }
-  execution.run();
   return execution;
 }
 
@@ -74,19 +86,24 @@ inline double difference(const Copy& value, const Block& all) {
   return worst / std::max(largest, kScale);
 }
 
-// What one device computes: every tensor and every gradient, whole.
+// What one device computes in a step: every tensor and every gradient, whole; of activations those
+// of the last micro-batch.
 struct Reference {
   std::string output;
-  Arrays given, values;
+  std::vector<Arrays> given;  // [micro-batches]
+  Arrays values;
 };
-inline Reference reference(const Case& c, const std::string& output) {
+inline Reference reference(const Case& c, const std::string& output, int microbatches = 1) {
   static const Mesh kOne;
   Case plain = c;
   plain.mesh = kOne;
   plain.presets.clear();
   plain.tensors.clear();
   const Sharded s = shard_case(plain);
-  Reference result{output, outside(s.layer, output), {}};
+  Reference result{output, {}, {}};
+  for (int m = 0; m < microbatches; ++m) {
+    result.given.push_back(outside(s.layer, output, static_cast<std::uint32_t>(m)));
+  }
   Execution run = execute(s, kOne, result.given, output);
   for (const LayerTensor& tensor : s.layer.tensors) {
     for (const std::string& name : {tensor.name, "d" + tensor.name}) {

@@ -1,8 +1,10 @@
 // The proof of the presets: every set of them on meshes of one to three axes, with dims that do not
-// divide, moved by every algorithm that suits.
+// divide, in one micro-batch and in two, with every recomputation; and half of them once more with
+// each further algorithm that suits.
 #include <algorithm>
 #include <set>
 
+#include "plan/sub_axes.h"
 #include "proof.h"
 
 namespace shardsim {
@@ -12,6 +14,7 @@ using testing::batch;
 using testing::Case;
 using testing::in_turn;
 using testing::kLlama;
+using testing::kProofPart;
 using testing::messages;
 using testing::model;
 using testing::Network;
@@ -48,6 +51,8 @@ const std::vector<Network>& networks() {
       network("torus:4x2", {{"X", {"x"}}, {"Y", {"y"}}}),
       network("torus:3x2", {{"X", {"x", "y"}}}),
       network("torus:4x3", {{"X", {"y", "x"}}}),
+      network("torus:4x2", {{"X", {"x", "y"}}}),
+      network("switch:8", {{"X", {"8"}}}),
       network("torus:2x2x2", {{"X", {"x"}}, {"Y", {"y"}}, {"Z", {"z"}}}),
       network("torus:3x2x2", {{"X", {"z", "x"}}, {"Y", {"y"}}}),
       network("switch:8", {{"X", {"2"}}, {"Y", {"2"}}, {"Z", {"2"}}}),
@@ -60,11 +65,13 @@ const std::vector<Network>& networks() {
   return kNetworks;
 }
 
-TEST_CASE("proof: every set of presets on every network, moved by every algorithm") {
+TEST_CASE("proof: every set of presets on every network, and every algorithm") {
   std::set<std::pair<std::string, std::string>> offered, used;  // algorithm, kind
+  int turn = 0;
   for (const Network& n : networks()) {
     CAPTURE(n.text);
-    const Reference expected = reference(llama_case(n), "Out");
+    const Reference expected[] = {reference(llama_case(n), "Out"),
+                                  reference(llama_case(n), "Out", 2)};
     std::size_t most = 1;  // rows that suit some collective of the network
     for (std::size_t row = 0; row < most; ++row) {
       CAPTURE(row);
@@ -80,16 +87,23 @@ TEST_CASE("proof: every set of presets on every network, moved by every algorith
       PlannedMoves moves(n, pick, row == 0 ? nullptr : &random);
       for (const testing::Product& product :
            products(n.mesh, static_cast<std::uint32_t>(row) + 1)) {
+        const int each = row == 0 ? kProofPart : 2 * kProofPart;
+        if (++turn % each != 0) continue;
         Case c = llama_case(n);
         c.presets = product;
+        c.recompute = recomputations()[random() % recomputations().size()].name;
+        const std::size_t more = random() % 2;
         CAPTURE(testing::lines(product));
+        CAPTURE(c.recompute);
+        CAPTURE(more);
         const Sharded cut = shard_case(c);
         REQUIRE(messages(cut.problems) == std::vector<std::string>{});
-        CHECK(prove(cut, n.mesh, expected, std::ref(moves)) == "");
+        CHECK(prove(cut, n.mesh, expected[more], std::ref(moves)) == "");
       }
     }
   }
   CHECK(used == offered);
+  if (kProofPart > 1) return;
   for (const AlgorithmRow& row : algorithms()) {
     // No preset needs a collective-permute or, over levels, an all-to-all; random layers do.
     if (row.name == "shift" || row.name == "permutation" || row.name == "rail-aligned") continue;
@@ -97,6 +111,113 @@ TEST_CASE("proof: every set of presets on every network, moved by every algorith
     CHECK(
         std::any_of(used.begin(), used.end(), [&](const auto& u) { return u.first == row.name; }));
   }
+}
+
+// Every number of key/value heads that divides the devices and is less. With every set of presets
+// that has tp where an axis comes apart, and some where the heads end between two axes.
+TEST_CASE("proof: fewer key/value heads than tensor-parallel devices, axes taken apart") {
+  int turn = 0, apart = 0, copied = 0, refused = 0;
+  for (const Network& given : networks()) {
+    const int devices = given.cluster.devices();
+    for (int heads = 1; heads < devices; ++heads) {
+      if (devices % heads != 0) continue;
+      Case c = llama_case(given);
+      c.model = model(kLlama, {{"D", 7}, {"F", 11}, {"N", 2 * devices}, {"K", heads}, {"H", 2}});
+      const Reference expected = reference(c, "Out", 2);
+      for (const testing::Product& product : products(given.mesh, 40u + heads)) {
+        const auto is_tp = [](const PresetSpec& p) { return p.preset == "tp"; };
+        if (std::none_of(product.begin(), product.end(), is_tp)) continue;
+        Network n = given;
+        c.presets = product;
+        std::vector<Problem> problems;
+        const Layer layer = make_layer(c.model, c.batch, devices, problems);
+        take_apart(product, layer, n.mesh, n.cluster);
+        const int each = n.mesh.apart.empty() ? 6 : 1;
+        if (++turn % (each * kProofPart) != 0) continue;
+        c.mesh = n.mesh;
+        CAPTURE(n.text);
+        CAPTURE(heads);
+        CAPTURE(testing::lines(product));
+        const Sharded cut = shard_case(c);
+        if (!cut.problems.empty()) {  // part of a ring, or 3 heads on 2 x 2 devices
+          ++refused;
+          CHECK(cut.problems[0].message.find("K = ") == 0);
+          continue;
+        }
+        std::mt19937 random(static_cast<std::uint32_t>(turn));
+        PlannedMoves moves(n, in_turn(random() % 3), &random);
+        CHECK(prove(cut, n.mesh, expected, std::ref(moves)) == "");
+        if (!n.mesh.apart.empty()) ++apart;
+        const int wk = cut.layer.tensor("Wk"), wq = cut.layer.tensor("Wq");
+        const auto axes = [&](int t) {
+          return cut.layouts.tensors[static_cast<std::size_t>(t)].held.dims[1].axes.size();
+        };
+        if (axes(wk) < axes(wq)) ++copied;
+      }
+    }
+  }
+  MESSAGE(copied << " with copies, " << apart << " of them with an axis taken apart; " << refused
+                 << " refused");
+  if (kProofPart > 1) return;
+  CHECK(apart > 30);
+  CHECK(copied > 100);
+}
+
+// X cuts free dims of both operands. Multiplied as they are, the blocks give 1/|X| of the product.
+TEST_CASE("proof: the blocks at hand in case 4 give the diagonal of the product and no more") {
+  const Network n = network("ring:3", {{"X", {"x"}}});
+  Case c{model({"Out[B,F] = In[B,D] * Win[D,F]"}, {{"D", 4}, {"F", 6}}),
+         batch(6, 1),
+         n.mesh,
+         {},
+         {"In[B_X,D]", "Win[D,F_X]", "Out[B,F]"},
+         {}};
+  const Sharded cut = shard_case(c);
+  const Reference expected = reference(c, "Out");
+  const std::vector<PricedPlan>& plans = cut.result.steps[0].plans;
+  const auto diagonal = std::find_if(plans.begin(), plans.end(), [](const PricedPlan& p) {
+    return p.text == "multiply the diagonal blocks over X";
+  });
+  REQUIRE(diagonal != plans.end());
+  const testing::Devices devices(n.mesh, cut.layer);
+  const auto held = [&](int device, const std::string& name) {
+    const auto t = static_cast<std::size_t>(cut.layer.tensor(name));
+    return devices.slice(device, expected.given[0].at(name), cut.result.held[t]);
+  };
+  const testing::Block& all = expected.values.at("Out");
+  double multiplications = 0, right = 0;
+  for (int device = 0; device < 3; ++device) {
+    const testing::Block in = held(device, "In"), win = held(device, "Win");
+    testing::Block out = devices.empty(device, whole({"B", "F"}));
+    out.start = {in.start[0], win.start[1]};
+    out.size = {in.size[0], win.size[1]};
+    out.data.assign(testing::product(out.size), 0);
+    testing::einsum({{"B", "D"}, &in}, {{"D", "F"}, &win}, {"B", "F"}, out);
+    for_each(out, [&](const std::vector<int>& i) {
+      right += std::abs(out.data[out.offset(i)] - all.data[all.offset(i)]) < 1e-12 ? 1 : 0;
+    });
+    multiplications = static_cast<double>(testing::product(out.size) * 4);
+    CHECK(out.start[0] / 2 == out.start[1] / 2);  // on the diagonal
+  }
+  CHECK(diagonal->flops.v == 2 * multiplications);
+  CHECK(right == static_cast<double>(all.data.size()) / 3);
+}
+
+// The same product asked for its diagonal alone: a batch dim, and nothing moves.
+TEST_CASE("proof: a diagonal that the output asks for is a batch dim") {
+  const Network n = network("ring:3", {{"X", {"x"}}});
+  Case c{model({"Out[B] = In[B,D] * Win[D,B]"}, {{"D", 4}}),
+         batch(7, 1),
+         n.mesh,
+         {},
+         {"In[B_X,D]", "Win[D,B_X]", "Out[B_X]"},
+         {}};
+  const Sharded cut = shard_case(c);
+  REQUIRE(messages(cut.problems) == std::vector<std::string>{});
+  CHECK(testing::lines(testing::collectives(cut.result, Pass::forward)).empty());
+  CHECK(cut.result.steps[0].cases[0].number == 1);
+  CHECK(cut.result.steps[0].plans.size() == 1);
+  CHECK(prove(cut, n.mesh, reference(c, "Out")) == "");
 }
 
 }  // namespace

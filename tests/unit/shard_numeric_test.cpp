@@ -57,7 +57,7 @@ TEST_CASE("proof: gradients on one device are derivatives") {
   const Sharded s = shard_case(small_case(one, {}, {}));
   const auto given = outside(s.layer, "Out");
   const auto loss = [&](const Arrays& inputs) {
-    Execution run = execute(s, one, inputs, "Out");
+    Execution run = execute(s, one, {inputs}, "Out");
     const Copy out =
         run.read("Out", s.result.held[static_cast<std::size_t>(s.layer.tensor("Out"))]);
     double sum = 0;
@@ -66,7 +66,7 @@ TEST_CASE("proof: gradients on one device are derivatives") {
     }
     return sum;
   };
-  Execution run = execute(s, one, given, "Out");
+  Execution run = execute(s, one, {given}, "Out");
   for (const LayerTensor& tensor : s.layer.tensors) {
     if (tensor.role == TensorRole::activation) continue;
     CAPTURE(tensor.name);
