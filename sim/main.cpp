@@ -107,7 +107,8 @@ void declare_check(CLI::App& app, RunArguments& args) {
 void declare_collective(CLI::App& app, CollectiveArguments& args) {
   CLI::App* sub = app.add_subcommand("collective", "one collective beside its closed form");
   sub->add_option("kind", args.kind,
-                  "all-gather, reduce-scatter, all-reduce, all-to-all, collective-permute")
+                  "all-gather, reduce-scatter, all-reduce, all-to-all, broadcast, reduce, gather, "
+                  "scatter, collective-permute, barrier")
       ->required();
   sub->add_option("--topology", args.topology, "ring:8, ring-oneway:8, torus:4x4x4, switch:8")
       ->required();
@@ -116,7 +117,7 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
       ->required();
   sub->add_option("--latency", args.latency,
                   "per hop (per route on a switch), e.g. 1us (default 0)");
-  sub->add_option("--bytes", args.bytes, "V, e.g. 64MiB");
+  sub->add_option("--bytes", args.bytes, "V, e.g. 64MiB (a barrier has none)");
   sub->add_option("--bytes-per-rank", args.bytes_per_rank, "the buffer of one rank instead of V");
   sub->add_option("--sweep-bytes", args.sweep_bytes,
                   "START:END[:FACTOR] of V instead, e.g. 1KiB:1GiB (default factor 2)");
@@ -125,6 +126,12 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
   sub->add_option("--over", args.over, "axes of the group, e.g. x,y (default: all)");
   sub->add_option("--shift", args.shift,
                   "collective-permute: ranks further along the last axis (default 1)");
+  sub->add_option("--root", args.root,
+                  "broadcast, reduce, gather, scatter: the rank in every group (default 0)");
+  sub->add_option("--pieces", args.pieces,
+                  "algorithms that cut the data: how many pieces (default: the fastest number)");
+  sub->add_option("--window", args.window,
+                  "direct on a switch: sends of a rank under way at once (default: all)");
   declare_repeated(sub, "--beside", args.beside,
                    "another collective of the same size, started together");
   declare_simulation(sub, args);

@@ -65,10 +65,11 @@ std::vector<int> axes_named(const std::optional<std::string>& given, const Clust
   return axes;
 }
 
-// V from the bytes of one rank: its shard of an all-gather, its whole array of a reduction, its
-// send buffer of an all-to-all (the size that nccl-tests prints).
+// V from the bytes of one rank: its shard of an all-gather, gather or scatter, its whole array of a
+// reduction or broadcast, its send buffer of an all-to-all (the size that nccl-tests prints).
 Bytes from_rank(Collective kind, Bytes per_rank, int ranks) {
-  const bool whole = kind == Collective::reduce_scatter || kind == Collective::all_reduce;
+  const bool whole = kind == Collective::reduce_scatter || kind == Collective::all_reduce ||
+                     kind == Collective::broadcast || kind == Collective::reduce;
   return whole ? per_rank : per_rank * ranks;
 }
 
@@ -78,19 +79,23 @@ std::vector<std::string> collective_assumptions(const CollectiveRequest& request
   const Port& port = request.cluster.ports.front();
   said.push_back(fmt::format("every directed link of {} has {} and latency {}",
                              request.cluster.text, to_text(port.bandwidth), to_text(port.latency)));
-  said.push_back(
-      "V is the gathered array (all-gather), the unreduced array of one device (reduce-scatter, "
-      "all-reduce), the whole array over the group (all-to-all, collective-permute)");
+  std::vector<std::string> meanings;
+  for (const CollectiveCall& call : request.calls) {
+    std::string meaning =
+        fmt::format("{} ({})", meaning_of_v(call.ask.kind), to_text(call.ask.kind));
+    if (std::find(meanings.begin(), meanings.end(), meaning) == meanings.end())
+      meanings.push_back(std::move(meaning));
+  }
+  said.push_back(fmt::format("V is {}", fmt::join(meanings, ", ")));
   if (!per_rank.empty()) said.push_back("V was computed from --bytes-per-rank " + per_rank);
   said.push_back(request.grain == Grain::fluid
                      ? "fluid grain: a collective is one transfer per port; exact when nothing "
-                       "else touches the port "
-                       "or latency is 0"
+                       "else touches the port or latency is 0 and all ranks do alike"
                      : "flow grain: every message is a flow; links are shared max-min fairly");
-  said.push_back(
-      request.full
-          ? "nothing folded: every device replayed"
-          : "folded by symmetry: one class of devices stands for all (--full replays each)");
+  said.push_back(request.full ? "nothing folded: every device replayed"
+                              : "folded by symmetry: a class of devices stands for all that do the "
+                                "same (--full replays "
+                                "each)");
   for (const CollectiveCall& call : request.calls) say_assumption(call.algorithm, said);
   said.push_back(
       "all groups of the axes run at once; reduction arithmetic and software overhead cost "
@@ -113,17 +118,30 @@ Cluster read_cluster(const CollectiveArguments& args, std::vector<Problem>& prob
   return make_cluster(topology, link, problems);
 }
 
-// --bytes, --bytes-per-rank or the sizes of --sweep-bytes, as written.
+// --bytes, --bytes-per-rank or the sizes of --sweep-bytes, as written; none for barriers alone.
 std::vector<Bytes> read_sizes(const CollectiveArguments& args, std::vector<Problem>& problems) {
-  std::vector<std::string> given;
-  if (args.bytes) given.emplace_back("--bytes");
-  if (args.bytes_per_rank) given.emplace_back("--bytes-per-rank");
-  if (args.sweep_bytes) given.emplace_back("--sweep-bytes");
+  std::vector<std::pair<const char*, std::string>> given;
+  if (args.bytes) given.emplace_back("--bytes", *args.bytes);
+  if (args.bytes_per_rank) given.emplace_back("--bytes-per-rank", *args.bytes_per_rank);
+  if (args.sweep_bytes) given.emplace_back("--sweep-bytes", *args.sweep_bytes);
+  const std::string barrier(to_text(Collective::barrier));
+  const bool none =
+      args.kind == barrier && std::all_of(args.beside.begin(), args.beside.end(),
+                                          [&](const std::string& kind) { return kind == barrier; });
+  if (none) {
+    if (!given.empty()) {
+      problems.push_back({argument_pos(given.front().first, given.front().second),
+                          "expected no size with a barrier, found one: it has no bytes", ""});
+    }
+    return {Bytes{}};
+  }
   if (given.size() != 1) {
+    std::vector<std::string> names;
+    for (const auto& [name, text] : given) names.emplace_back(name);
     problems.push_back(
         {argument_pos("collective", args.kind),
          fmt::format("expected one of --bytes, --bytes-per-rank and --sweep-bytes, found {}",
-                     given.empty() ? "none" : fmt::format("{}", fmt::join(given, " and "))),
+                     given.empty() ? "none" : fmt::format("{}", fmt::join(names, " and "))),
          "for example --bytes 64MiB"});
     return {};
   }
@@ -169,6 +187,30 @@ void check_shift(const CollectiveArguments& args, const std::vector<Wanted>& kin
   }
 }
 
+// --root is for rooted collectives and names a rank of a group.
+void check_root(const CollectiveArguments& args, const std::vector<Wanted>& kinds, int ranks,
+                std::vector<Problem>& problems) {
+  if (!args.root) return;
+  const SourcePos pos = argument_pos("--root", std::to_string(*args.root));
+  const bool any = std::any_of(kinds.begin(), kinds.end(),
+                               [](const Wanted& wanted) { return rooted(wanted.kind); });
+  if (!any) {
+    problems.push_back(
+        {pos, "expected --root with a broadcast, reduce, gather or scatter only, found none", ""});
+  } else if (*args.root < 0 || *args.root >= ranks) {
+    problems.push_back({pos,
+                        fmt::format("expected a root from 0 to {}, a rank of the group, found {}",
+                                    ranks - 1, *args.root),
+                        fmt::format("{} is nearest", *args.root < 0 ? 0 : ranks - 1)});
+  }
+}
+
+void check_count(const char* option, std::optional<int> count, std::vector<Problem>& problems) {
+  if (!count || *count > 0) return;
+  problems.push_back({argument_pos(option, std::to_string(*count)),
+                      fmt::format("expected a count of at least 1, found {}", *count), ""});
+}
+
 struct Calls {
   std::vector<CollectiveCall> calls;
   std::vector<std::string> reasons;  // [calls] of the algorithm
@@ -180,9 +222,22 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
   throw_if_any(problems);
   check_shift(args, kinds, cluster.axes[static_cast<std::size_t>(axes.back())], problems);
   const GroupNet net = group_net(cluster, axes);
+  check_root(args, kinds, net.ranks(), problems);
+  check_count("--pieces", args.pieces, problems);
+  check_count("--window", args.window, problems);
+  throw_if_any(problems);
   Calls made;
   for (const Wanted& wanted : kinds) {
-    CollectiveCall call{{wanted.kind, size, args.shift.value_or(1)}, nullptr, axes};
+    CollectiveCall call;
+    call.axes = axes;
+    call.ask.kind = wanted.kind;
+    if (wanted.kind != Collective::barrier) call.ask.bytes = size;
+    call.ask.shift = args.shift.value_or(1);
+    call.ask.root = args.root.value_or(0);
+    if (made.calls.empty()) {  // how the first one is done; those beside it choose for themselves
+      call.ask.pieces = args.pieces.value_or(0);
+      call.ask.window = args.window.value_or(0);
+    }
     if (args.bytes_per_rank) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
     const AlgorithmChoice choice =
         pick_algorithm(wanted.algorithm, call.ask, net, wanted.pos, problems);
@@ -195,8 +250,8 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
 }
 
 void refuse_too_large(const CollectiveRequest& request, const SourcePos& pos) {
-  const Fold fold =
-      request.full ? Fold::full(request.cluster) : common_fold(request.cluster, request.calls);
+  const Fold fold = request.full ? Fold::full(request.cluster)
+                                 : common_fold(request.cluster, request.calls, request.grain);
   double ops = 0;
   for (const CollectiveCall& call : request.calls)
     ops += estimated_ops(call, request.cluster, fold, request.grain);
@@ -278,7 +333,10 @@ std::vector<SweepPoint> simulate_all(const Reading& reading) {
   for (const CollectiveRequest& request : reading.requests) {
     const CollectiveCall& call = request.calls.front();
     const CollectiveInstance described = describe_call(call, request.cluster, {});
-    if (points.empty() || points.back().algorithm != described.algorithm) {
+    // In pieces, and with ranks that do unlike things, a plan depends on the size.
+    const bool scales = call.algorithm == nullptr ||
+                        (call.algorithm->pieces == nullptr && request.grain == Grain::flow);
+    if (points.empty() || points.back().algorithm != described.algorithm || !scales) {
       graph = lower_collectives(request).graph;
     } else {
       scale_bytes(graph, call.ask.bytes / points.back().bytes);

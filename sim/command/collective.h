@@ -14,7 +14,7 @@ struct CollectiveArguments {
   std::optional<std::string> bytes, bytes_per_rank, sweep_bytes, over;
   std::string grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> beside;
-  std::optional<int> shift;
+  std::optional<int> shift, root, pieces, window;
   bool full = false;
 };
 

@@ -58,31 +58,41 @@ Rows list_models() {
   return rows;
 }
 
-// The kinds that a row suits on some network of the topology table.
+// A group of eight along one axis, two axes, and two levels, of every kind of the topology table.
+std::vector<GroupNet> sample_nets() {
+  std::vector<GroupNet> nets;
+  for (const TopologyRow& topology : topologies()) {
+    const bool line = topology.wiring == Wiring::ring && !topology.wraps;
+    GroupAxis axis{8, line ? Wiring::line : topology.wiring, BytesPerSec{1}, Seconds{},
+                   topology.wiring == Wiring::ring && !line ? 2 : 1};
+    nets.push_back({{axis}});
+    if (topology.highest_axes > 1) nets.push_back({{axis, axis}});
+    GroupAxis outside = axis;
+    outside.level = 1;
+    nets.push_back({{outside, axis}});
+  }
+  return nets;
+}
+
+// The kinds that a row suits on some network.
 std::string kinds_of(const AlgorithmRow& row) {
+  static const std::vector<GroupNet> kNets = sample_nets();
   std::vector<std::string> kinds;
   for (const Collective kind : collective_kinds()) {
-    const bool suits =
-        std::any_of(topologies().begin(), topologies().end(), [&](const TopologyRow& topology) {
-          const GroupAxis axis{8, topology.wiring, BytesPerSec{1}, Seconds{},
-                               topology.wiring == Wiring::ring ? 2 : 1};
-          const CollectiveAsk plain{kind, Bytes{1}, 1, {}};
-          const CollectiveAsk permutes{kind, Bytes{1}, 1, {1, 0}};
-          const auto can = [&](const CollectiveAsk& ask) {
-            return row.why_not(ask, {{axis}}).empty() ||
-                   (topology.highest_axes > 1 && row.why_not(ask, {{axis, axis}}).empty());
-          };
-          return can(plain) || can(permutes);
-        });
+    const bool suits = std::any_of(kNets.begin(), kNets.end(), [&](const GroupNet& net) {
+      const CollectiveAsk plain{kind, Bytes{1}, 1, {}};
+      const CollectiveAsk permutes{kind, Bytes{1}, 1, {1, 0}};
+      return row.why_not(plain, net).empty() || row.why_not(permutes, net).empty();
+    });
     if (suits) kinds.emplace_back(to_text(kind));
   }
-  return fmt::format("{}", fmt::join(kinds, " "));
+  return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
 Rows list_collectives() {
-  Rows rows = {{"algorithm", "for", "what it does"}};
+  Rows rows = {{"algorithm", "what it does"}};
   for (const AlgorithmRow& row : algorithms()) {
-    rows.push_back({std::string(row.name), kinds_of(row), std::string(row.help)});
+    rows.push_back({std::string(row.name), fmt::format("{}. For {}", row.help, kinds_of(row))});
   }
   return rows;
 }

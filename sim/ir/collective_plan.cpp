@@ -2,15 +2,45 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <utility>
 
 #include "base/must.h"
 
 namespace shardsim {
 
 std::string_view to_text(Collective kind) {
-  static constexpr std::array<std::string_view, 5> kNames = {
-      "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "collective-permute"};
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "all-gather", "reduce-scatter", "all-reduce", "all-to-all",         "broadcast",
+      "reduce",     "gather",         "scatter",    "collective-permute", "barrier"};
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view meaning_of_v(Collective kind) {
+  switch (kind) {
+    case Collective::all_gather:
+      return "the gathered array";
+    case Collective::reduce_scatter:
+    case Collective::all_reduce:
+      return "the unreduced array of one device";
+    case Collective::broadcast:
+    case Collective::reduce:
+      return "the array of one device";
+    case Collective::gather:
+    case Collective::scatter:
+      return "the whole array at the root";
+    case Collective::all_to_all:
+    case Collective::collective_permute:
+      return "the whole array over the group";
+    case Collective::barrier:
+      break;
+  }
+  return "nothing";
+}
+
+bool rooted(Collective kind) {
+  return kind == Collective::broadcast || kind == Collective::reduce ||
+         kind == Collective::gather || kind == Collective::scatter;
 }
 
 int CollectivePlan::ranks() const {
@@ -32,6 +62,12 @@ std::uint32_t CollectivePlan::add(const Send& send, std::span<const std::uint32_
   return index;
 }
 
+void CollectivePlan::reserve(std::size_t send_count, std::size_t wait_count) {
+  sends.reserve(send_count);
+  after_offset.reserve(send_count + 1);
+  after.reserve(wait_count);
+}
+
 int CollectivePlan::phases() const {
   int n = 0;
   for (const Send& send : sends) n = std::max(n, send.phase + 1);
@@ -46,9 +82,12 @@ int CollectivePlan::stages() const {
 
 double CollectivePlan::share_of(const ChunkSet& chunks) const {
   const double n = ranks();
-  const double piece = piece_share[static_cast<std::size_t>(chunks.piece)];
+  double piece = 0;
+  for (int p = 0; p < chunks.pieces; ++p) {
+    piece += piece_share[static_cast<std::size_t>(chunks.piece + p)];
+  }
   if (chunks.dest >= 0) return piece / (n * n);
-  double origins = 1;
+  double origins = chunks.origins;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if ((chunks.spread >> i & 1u) != 0) origins *= sizes[i];
   }
@@ -56,7 +95,10 @@ double CollectivePlan::share_of(const ChunkSet& chunks) const {
 }
 
 bool CollectivePlan::contains(const ChunkSet& chunks, int origin, int piece) const {
-  if (piece != chunks.piece) return false;
+  if (piece < chunks.piece || piece >= chunks.piece + chunks.pieces) return false;
+  if (chunks.origins > 1) {
+    return (origin - chunks.origin + ranks()) % ranks() < chunks.origins;
+  }
   int a = origin, b = chunks.origin;
   for (std::size_t i = sizes.size(); i-- > 0;) {
     const bool free = (chunks.spread >> i & 1u) != 0;
@@ -65,6 +107,13 @@ bool CollectivePlan::contains(const ChunkSet& chunks, int origin, int piece) con
     b /= sizes[i];
   }
   return true;
+}
+
+ChunkSet CollectivePlan::whole(int piece) const {
+  ChunkSet chunks;
+  chunks.piece = piece;
+  for (std::size_t i = 0; i < sizes.size(); ++i) chunks.spread |= 1u << i;
+  return chunks;
 }
 
 int CollectivePlan::representative(int rank) const {
@@ -137,44 +186,77 @@ CollectivePlan empty_like(const CollectivePlan& plan, Collective kind) {
   result.fold = plan.fold;
   result.piece_share = plan.piece_share;
   result.pipelined = plan.pipelined;
+  result.exclusive_or = plan.exclusive_or;
+  result.root = plan.root;
   return result;
+}
+
+Collective mirrored(Collective kind) {
+  if (kind == Collective::broadcast) return Collective::reduce;
+  if (kind == Collective::scatter) return Collective::gather;
+  must(kind == Collective::all_gather, "a plan that copies whole chunks has a mirror image");
+  return Collective::reduce_scatter;
 }
 
 }  // namespace
 
 CollectivePlan mirror(const CollectivePlan& gather) {
-  CollectivePlan result = empty_like(gather, Collective::reduce_scatter);
+  CollectivePlan result = empty_like(gather, mirrored(gather.kind));
+  const bool sums = result.kind != Collective::gather;
   const std::size_t n = gather.sends.size();
-  std::vector<std::vector<std::uint32_t>> followers(n);  // by index in `gather`
-  for (std::size_t i = 0; i < n; ++i) {
+  // CSR: the followers of a send of `gather`, as indices into the result, ascending.
+  std::vector<std::uint32_t> offset(n + 1, 0), followers(gather.after.size());
+  for (const std::uint32_t w : gather.after) ++offset[w + 1];
+  std::partial_sum(offset.begin(), offset.end(), offset.begin());
+  std::vector<std::uint32_t> next(offset.begin(), offset.end() - 1);
+  for (std::size_t i = n; i-- > 0;) {
     for (const std::uint32_t w : gather.waits_for(i)) {
-      followers[w].push_back(static_cast<std::uint32_t>(i));
+      followers[next[w]++] = static_cast<std::uint32_t>(n - 1 - i);
     }
   }
+  result.reserve(n, gather.after.size());
   const int last_phase = gather.phases() - 1;
   const int last_stage = gather.stages() - 1;
   for (std::size_t i = n; i-- > 0;) {
     Send send = gather.sends[i];
     const int from = gather.representative(send.to);
-    send.chunks.origin = translated(gather.sizes, send.chunks.origin, send.to, from);
-    send.to = translated(gather.sizes, send.from, send.to, from);
+    const auto moved = [&, to = send.to](int rank) {
+      if (gather.exclusive_or) return rank ^ to ^ from;
+      return translated(gather.sizes, rank, to, from);
+    };
+    send.chunks.origin = moved(send.chunks.origin);
+    // Under XOR an aligned run stays an aligned run.
+    if (gather.exclusive_or) send.chunks.origin &= ~(send.chunks.origins - 1);
+    send.to = moved(send.from);
     send.from = from;
     send.direction = -send.direction;
-    send.reduces = !send.is_join();
+    send.reduces = sums && !send.is_join();
     send.phase = last_phase - send.phase;
     send.stage = last_stage - send.stage;
-    std::vector<std::uint32_t>& waits = followers[i];
-    for (std::uint32_t& w : waits) w = static_cast<std::uint32_t>(n) - 1 - w;
-    std::sort(waits.begin(), waits.end());
-    result.add(send, waits);
+    result.add(send, std::span(followers).subspan(offset[i], offset[i + 1] - offset[i]));
   }
   return result;
 }
 
-CollectivePlan sequence(const CollectivePlan& scatter, const CollectivePlan& gather) {
-  CollectivePlan result = empty_like(gather, Collective::all_reduce);
+namespace {
+
+// Joins the sends named in `waits` on a rank; one of them needs no join.
+std::vector<std::uint32_t> joined(CollectivePlan& plan, int rank, int phase, int stage,
+                                  const std::vector<std::uint32_t>& waits) {
+  if (waits.size() < 2) return waits;
+  const Send join{
+      .from = rank, .to = rank, .chunks = {.origin = rank}, .phase = phase, .stage = stage};
+  return {plan.add(join, waits)};
+}
+
+}  // namespace
+
+CollectivePlan sequence(CollectivePlan scatter, const CollectivePlan& gather, bool barrier) {
   const int phases = scatter.phases();
   const int stages = scatter.stages();
+  CollectivePlan result = std::move(scatter);
+  result.kind = Collective::all_reduce;
+  const auto first_part = static_cast<std::uint32_t>(result.sends.size());
   const std::size_t pieces = gather.piece_share.size();
   const auto slot = [&](int rank, int piece) {
     return static_cast<std::size_t>(gather.representative(rank)) * pieces +
@@ -182,29 +264,34 @@ CollectivePlan sequence(const CollectivePlan& scatter, const CollectivePlan& gat
   };
   std::vector<std::vector<std::uint32_t>> arrivals(static_cast<std::size_t>(gather.ranks()) *
                                                    pieces);
-  for (std::size_t i = 0; i < scatter.sends.size(); ++i) {
-    const Send& send = scatter.sends[i];
-    const std::uint32_t index = result.add(send, scatter.waits_for(i));
-    if (!send.is_join() && scatter.contains(send.chunks, send.to, send.chunks.piece)) {
-      arrivals[slot(send.to, send.chunks.piece)].push_back(index);
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 0; i < first_part; ++i) {
+    const Send& send = result.sends[i];
+    if (barrier) {
+      all.push_back(i);
+    } else if (!send.is_join() && result.contains(send.chunks, send.to, send.chunks.piece)) {
+      arrivals[slot(send.to, send.chunks.piece)].push_back(i);
     }
   }
-  for (std::size_t s = 0; s < arrivals.size(); ++s) {  // many arrivals meet in one join
-    if (arrivals[s].size() < 2) continue;
-    const auto rank = static_cast<int>(s / pieces);
-    Send join{.from = rank,
-              .to = rank,
-              .chunks = {.origin = rank},
-              .phase = phases - 1,
-              .stage = stages - 1};
-    arrivals[s] = {result.add(join, arrivals[s])};
+  result.reserve(first_part + gather.sends.size() + arrivals.size(),
+                 result.after.size() + gather.after.size() + 2 * gather.sends.size());
+  if (barrier) {
+    all = joined(result, 0, phases - 1, stages - 1, all);
+  } else {
+    for (std::size_t s = 0; s < arrivals.size(); ++s) {  // many arrivals meet in one join
+      arrivals[s] =
+          joined(result, static_cast<int>(s / pieces), phases - 1, stages - 1, arrivals[s]);
+    }
   }
   const auto offset = static_cast<std::uint32_t>(result.sends.size());
+  std::vector<std::uint32_t> waits;
   for (std::size_t i = 0; i < gather.sends.size(); ++i) {
     Send send = gather.sends[i];
-    std::vector<std::uint32_t> waits;
+    waits.clear();
     for (const std::uint32_t w : gather.waits_for(i)) waits.push_back(w + offset);
-    if (gather.contains(send.chunks, send.from, send.chunks.piece)) {
+    if (barrier) {
+      if (waits.empty()) waits = all;
+    } else if (gather.contains(send.chunks, send.from, send.chunks.piece)) {
       const auto& own = arrivals[slot(send.from, send.chunks.piece)];
       waits.insert(waits.end(), own.begin(), own.end());
     }

@@ -32,6 +32,34 @@ bool levels(const GroupNet& net) {
   return net.axes.front().level != net.axes.back().level;
 }
 
+bool one_grid(const GroupNet& net) {
+  return !levels(net) && std::none_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
+    return axis.wiring == Wiring::star || axis.wiring == Wiring::full_mesh;
+  });
+}
+
+bool wrapped(const GroupAxis& axis) {
+  return axis.wiring == Wiring::ring || axis.wiring == Wiring::ring_oneway;
+}
+
+bool one_way(const GroupAxis& axis) {
+  return axis.wiring == Wiring::ring_oneway;
+}
+
+bool same_links(const GroupNet& net) {
+  return std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
+    return axis.w1 == net.axes[0].w1 && axis.latency == net.axes[0].latency;
+  });
+}
+
+std::vector<int> every_translation(const CollectiveAsk&, const GroupNet& net) {
+  return std::vector<int>(net.axes.size(), 1);
+}
+
+std::vector<int> no_translation(const CollectiveAsk&, const GroupNet& net) {
+  return net.sizes();
+}
+
 PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
                 std::vector<double> piece_share) {
   PlanFrame made{std::string(name), net.sizes(), fold, std::move(piece_share)};
@@ -40,10 +68,20 @@ PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<in
 }
 
 CollectivePlan from_gather(Collective kind, const Gather& gather) {
+  if (kind == Collective::barrier) return without_bytes(gather(1));
   if (kind == Collective::all_gather) return gather(1);
-  const CollectivePlan scatter = mirror(gather(-1));
+  CollectivePlan scatter = mirror(gather(-1));
   if (kind == Collective::reduce_scatter) return scatter;
-  return sequence(scatter, gather(1));
+  return sequence(std::move(scatter), gather(1));
+}
+
+CollectivePlan without_bytes(CollectivePlan plan) {
+  plan.kind = Collective::barrier;
+  for (Send& send : plan.sends) {
+    send.share = 0;
+    send.reduces = false;
+  }
+  return plan;
 }
 
 std::string times(Collective kind, std::string_view formula) {

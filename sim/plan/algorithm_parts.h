@@ -17,8 +17,18 @@ bool gathers(Collective kind);
 double rounds(Collective kind);
 // Why a row that gathers does not suit the kind; empty when it does.
 std::string only_gathers(const CollectiveAsk& ask);
-bool star(const GroupNet& net);    // all ranks on one switch
-bool levels(const GroupNet& net);  // over more than one level
+bool star(const GroupNet& net);       // all ranks on one switch
+bool levels(const GroupNet& net);     // over more than one level
+bool one_grid(const GroupNet& net);   // neighbours joined, in one level: ring, line, torus, mesh
+bool wrapped(const GroupAxis& axis);  // a ring
+bool one_way(const GroupAxis& axis);  // of its links
+// Every axis has the same link bandwidth and latency.
+bool same_links(const GroupNet& net);
+
+// Folds (AlgorithmRow::fold): of a plan that translations map onto itself, and of one with nothing
+// of that symmetry.
+std::vector<int> every_translation(const CollectiveAsk& ask, const GroupNet& net);
+std::vector<int> no_translation(const CollectiveAsk& ask, const GroupNet& net);
 
 PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
                 std::vector<double> piece_share);
@@ -27,6 +37,9 @@ PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<in
 // all-gather in the other direction, so that on a one-way ring both use the links there are.
 using Gather = std::function<CollectivePlan(int direction)>;
 CollectivePlan from_gather(Collective kind, const Gather& gather);
+
+// The same messages as a barrier: nothing in them.
+CollectivePlan without_bytes(CollectivePlan plan);
 
 // The formula of one round, twice for all-reduce.
 std::string times(Collective kind, std::string_view formula);

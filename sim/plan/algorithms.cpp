@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "plan/algorithm_parts.h"
 #include "plan/direct_algorithms.h"
+#include "plan/doubling_algorithms.h"
 #include "plan/level_algorithms.h"
 #include "plan/permute_algorithm.h"
 #include "plan/ring_algorithms.h"
+#include "plan/snake_algorithm.h"
 #include "plan/torus_algorithms.h"
+#include "plan/tree_algorithms.h"
 
 namespace shardsim {
 
@@ -88,43 +92,74 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
 
 namespace {
 
-constexpr std::array<AlgorithmRow, 13> kAlgorithms = {{
+constexpr std::array<AlgorithmRow, 20> kAlgorithms = {{
     {"ring", "both directions; every shard is halved and both halves go all the way round",
-     two_way_ring, plan_ring, form_ring, sends_of_ring},
-    {"ring-whole", "both directions; whole shards meet half way round", two_way_ring, plan_whole,
-     form_whole, sends_once},
+     two_way_ring, plan_ring, form_ring, sends_of_ring, every_translation},
+    {"ring-whole", "both directions; whole shards meet half way round", whole_suits, plan_whole,
+     form_whole, sends_once, every_translation},
     {"line", "both ways along a line to its ends, whole shards", line_suits, plan_line, form_line,
-     sends_once},
+     sends_once, every_translation},
     {"all-axes",
-     "all axes of a torus or mesh at once; pieces in rotated orders, weighted so that every port is busy",
-     balanced, plan_all_axes, form_all_axes, sends_all_axes},
+     "all axes of a torus or mesh at once; pieces in rotated orders, weighted so that every port "
+     "is busy",
+     balanced, plan_all_axes, form_all_axes, sends_all_axes, every_translation},
     {"axis-by-axis", "one axis of a torus or mesh after the other", several_axes, plan_by_axis,
-     form_by_axis, sends_by_axis},
+     form_by_axis, sends_by_axis, every_translation},
     {"hierarchical",
      "one level after the other: all-gather across, then inside; all-reduce is reduce-scatter "
      "inside, all-reduce across, all-gather inside",
-     gathers_over_levels, plan_hierarchical, form_hierarchical, sends_hierarchical},
+     gathers_over_levels, plan_hierarchical, form_hierarchical, sends_hierarchical,
+     every_translation},
     {"hierarchical-pipelined", "the same in pieces, every level busy at once", gathers_over_levels,
-     plan_pipelined, form_pipelined, sends_pipelined},
+     plan_pipelined, form_pipelined, sends_pipelined, every_translation, pieces_pipelined},
     {"rail-aligned",
      "all-to-all inside first, to the rank in the destination's position, then across",
-     all_to_all_over_levels, plan_rail_aligned, form_rail_aligned, sends_rail_aligned},
-    {"direct", "straight to every destination: all-to-all anywhere, the others on a switch",
-     direct_suits, plan_direct, form_direct, sends_once},
+     all_to_all_over_levels, plan_rail_aligned, form_rail_aligned, sends_rail_aligned,
+     every_translation},
+    {"direct",
+     "straight to every destination, or between the root and every other; on a switch "
+     "also gathers, with a window of sends at once",
+     direct_suits, plan_direct, form_direct, sends_direct, fold_direct, nullptr, true},
     {"in-network", "up to the switch, which adds and sends the sum back to everyone (NVLS, SHARP)",
-     in_network_suits, plan_in_network, form_in_network, sends_in_network,
-     "the switch reduces (NVLS, SHARP)"},
-    {"ring-oneway", "one direction round a ring (or a switch), whole shards", one_way_ring, plan_oneway,
-     form_oneway, sends_once},
+     in_network_suits, plan_in_network, form_in_network, sends_in_network, every_translation,
+     nullptr, false, "the switch reduces (NVLS, SHARP)"},
+    {"ring-oneway", "one direction round a ring (or a switch), whole shards", one_way_ring,
+     plan_oneway, form_oneway, sends_once, every_translation},
+    {"snake", "one ring through all devices of a torus or mesh; halved shards, both directions",
+     snake_suits, plan_snake, form_snake, sends_snake, no_translation},
+    {"recursive-doubling",
+     "on a switch, with the rank at distance 1, 2, 4, …: all shards so far, or whole partial sums",
+     recursive_doubling_suits, plan_recursive_doubling, form_recursive_doubling,
+     sends_recursive_doubling, fold_doubling},
+    {"halving-doubling",
+     "on a switch, with the rank at distance N/2, …, 2, 1: half, a quarter, … is added up; and "
+     "back "
+     "(Rabenseifner)",
+     halving_doubling_suits, plan_halving_doubling, form_halving_doubling, sends_halving_doubling,
+     fold_doubling},
+    {"chain", "piece by piece along a path through all devices, to the root, from it, or both",
+     chain_suits, plan_chain, form_chain, sends_chain, no_translation, pieces_chain},
+    {"binomial-tree", "on a switch: whoever has the data passes it on, in log2 N steps",
+     binomial_suits, plan_binomial, form_binomial, sends_binomial, no_translation},
+    {"double-binary-tree",
+     "on a switch: two trees with half of the data each, piece by piece; inner ranks of one are "
+     "leaves of the other",
+     double_tree_suits, plan_double_tree, form_double_tree, sends_double_tree, no_translation,
+     pieces_double_tree},
+    {"dissemination", "every rank tells the one 1, 2, 4, … further along each axis",
+     dissemination_suits, plan_dissemination, form_dissemination, sends_dissemination,
+     every_translation},
     {"shift", "every rank to the rank a fixed distance further", shift_suits, plan_shift,
-     form_shift, sends_shift},
+     form_shift, sends_shift, every_translation},
     {"permutation", "every rank to the rank that holds its block afterwards (reshards)",
-     permutation_suits, plan_permutation, form_permutation, sends_permutation},
+     permutation_suits, plan_permutation, form_permutation, sends_permutation, fold_permutation},
 }};
 
-constexpr std::array<Collective, 5> kKinds = {Collective::all_gather, Collective::reduce_scatter,
-                                              Collective::all_reduce, Collective::all_to_all,
-                                              Collective::collective_permute};
+constexpr std::array<Collective, 10> kKinds = {
+    Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce,
+    Collective::all_to_all, Collective::broadcast,      Collective::reduce,
+    Collective::gather,     Collective::scatter,        Collective::collective_permute,
+    Collective::barrier};
 
 bool declared(const GroupNet& net) {
   return std::all_of(net.axes.begin(), net.axes.end(),
@@ -153,21 +188,27 @@ std::vector<std::string> algorithm_names() {
   return names;
 }
 
+std::string unsuited(const AlgorithmRow& row, const CollectiveAsk& ask, const GroupNet& net) {
+  if (ask.pieces > 0 && row.pieces == nullptr) {
+    return "it does not cut the data into a number of pieces";
+  }
+  if (ask.window > 0 && !row.windowed) return "it has no window of sends under way";
+  return row.why_not(ask, net);
+}
+
 Choice choose_algorithm(const CollectiveAsk& ask, const GroupNet& net) {
   Choice choice;
-  const auto time = [&](const AlgorithmRow* row) { return row->closed_form(ask, net).time; };
-  // Equal up to rounding counts as a tie.
-  const auto less = [&](const AlgorithmRow* a, const AlgorithmRow* b) {
-    return time(a) < time(b) * (1 - 1e-12);
-  };
   for (const AlgorithmRow& row : kAlgorithms) {
     if (!row.assumption.empty() && !declared(net)) continue;
-    if (!row.why_not(ask, net).empty()) continue;
-    if (choice.best == nullptr || less(&row, choice.best)) {
-      choice.runner_up = choice.best;
-      choice.best = &row;
-    } else if (choice.runner_up == nullptr || less(&row, choice.runner_up)) {
+    if (!unsuited(row, ask, net).empty()) continue;
+    const Seconds time = row.closed_form(ask, net).time;
+    // Equal up to rounding counts as a tie.
+    if (choice.best == nullptr || time < choice.best_time * (1 - 1e-12)) {
+      choice.runner_up = std::exchange(choice.best, &row);
+      choice.runner_up_time = std::exchange(choice.best_time, time);
+    } else if (choice.runner_up == nullptr || time < choice.runner_up_time * (1 - 1e-12)) {
       choice.runner_up = &row;
+      choice.runner_up_time = time;
     }
   }
   return choice;
@@ -242,6 +283,8 @@ ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
     case Collective::collective_permute:
       if (!ask.targets.empty()) return {};
       return {ask.bytes / static_cast<double>(net.ranks()) / first.w1, "V/(N*W1)", false};
+    default:  // the book prices no rooted collectives and no barriers
+      break;
   }
   return {};
 }

@@ -3,9 +3,10 @@
 //
 // W1 is the bandwidth of one directed link; V the bytes of the collective: the gathered array
 // (all-gather), the unreduced array of one device (reduce-scatter, all-reduce), the whole array
-// over the group (all-to-all, collective-permute). Bandwidth terms: JAX Scaling Book ch. 3 and 12
-// in their exact finite-N form; latency terms: Hockney's alpha-beta model, a step costs alpha +
-// bytes/W1 (Thakur, Rabenseifner, Gropp 2005; Chan et al. 2007).
+// over the group (all-to-all, collective-permute), the array of one device (broadcast, reduce), the
+// whole array at the root (gather, scatter), 0 (barrier). Bandwidth terms: JAX Scaling Book ch. 3
+// and 12 in their exact finite-N form; latency terms: Hockney's alpha-beta model, a step costs
+// alpha + bytes/W1 (Thakur, Rabenseifner, Gropp 2005; Chan et al. 2007).
 #pragma once
 
 #include <span>
@@ -27,14 +28,15 @@ struct GroupAxis {
   // devices of a NIC, the oversubscription of a leaf.
   BytesPerSec w1;
   Seconds latency;  // to the neighbour along the axis; per route on a star
-  // Directed links that work for a device along the axis at once: 2 on a two-way ring, N-1 in a full
-  // mesh; 1 on a line, where the ends have one.
+  // Directed links that work for a device along the axis at once: 2 on a two-way ring, N-1 in a
+  // full mesh; 1 on a line, where the ends have one.
   int ports = 1;
-  std::vector<int> axes = {};  // of the cluster, major first: several parts that make up a longer one
-  int level = 0;          // of the cluster
-  bool aligned = true;    // a route that crosses here first goes to the right position inside
-  bool reduces = false;   // the switch can add
-  int port = 0;           // of the cluster, the first that a route takes; equal: shared
+  std::vector<int> axes =
+      {};                // of the cluster, major first: several parts that make up a longer one
+  int level = 0;         // of the cluster
+  bool aligned = true;   // a route that crosses here first goes to the right position inside
+  bool reduces = false;  // the switch can add
+  int port = 0;          // of the cluster, the first that a route takes; equal: shared
 };
 
 // The network as the ranks of one group see it when all groups of these axes run at once: axes of
@@ -54,6 +56,9 @@ struct CollectiveAsk {
   // collective-permute only: the rank that each rank's block goes to (plan/permute.h); empty:
   // shift.
   std::vector<int> targets = {};
+  int root = 0;    // rank, of a rooted collective
+  int pieces = 0;  // per tree, of algorithms that cut the array; 0: their default
+  int window = 0;  // sends of a rank under way at once, of algorithms that limit them; 0: all
 };
 
 struct ClosedForm {
@@ -70,12 +75,20 @@ struct AlgorithmRow {
   // fold: per group axis, divides its size. REQUIRES: why_not is empty.
   CollectivePlan (*plan)(const CollectiveAsk&, const GroupNet&, const std::vector<int>& fold);
   ClosedForm (*closed_form)(const CollectiveAsk&, const GroupNet&);
-  // Sends of one rank in the flow grain, joins left out.
+  // Sends of one rank in the flow grain, on average, joins left out.
   double (*sends_per_rank)(const CollectiveAsk&, const GroupNet&);
+  // The smallest fold that the plan admits (its symmetry as data): per group axis, the least step
+  // such that translating all ranks by it maps the plan onto itself.
+  std::vector<int> (*fold)(const CollectiveAsk&, const GroupNet&);
+  // The number of pieces that the plan is made with; nullptr: it has none to choose.
+  int (*pieces)(const CollectiveAsk&, const GroupNet&) = nullptr;
+  bool windowed = false;  // heeds CollectiveAsk::window
   // What it takes for granted beyond links; empty: nothing. "auto" considers such a row only where
   // the network declares it (GroupAxis::reduces).
   std::string_view assumption = {};
 };
+// why_not of the row, or that it has no pieces or no window when the ask names one.
+std::string unsuited(const AlgorithmRow& row, const CollectiveAsk& ask, const GroupNet& net);
 
 std::span<const AlgorithmRow> algorithms();
 const AlgorithmRow* find_algorithm(std::string_view name);  // nullptr when unknown
@@ -86,6 +99,7 @@ std::vector<std::string> algorithm_names();
 struct Choice {
   const AlgorithmRow* best = nullptr;
   const AlgorithmRow* runner_up = nullptr;
+  Seconds best_time, runner_up_time;
 };
 Choice choose_algorithm(const CollectiveAsk& ask, const GroupNet& net);
 

@@ -29,7 +29,7 @@ AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& a
       return {};
     }
     if (net.axes.empty()) return {nullptr, "one device: nothing is sent"};
-    const std::string why_not = row->why_not(ask, net);
+    const std::string why_not = unsuited(*row, ask, net);
     if (!why_not.empty()) {
       const Choice choice = choose_algorithm(ask, net);
       problems.push_back(
@@ -43,17 +43,20 @@ AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& a
   const Choice choice = choose_algorithm(ask, net);
   if (choice.best == nullptr) {
     problems.push_back(
-        {pos, fmt::format("no algorithm can do {} on this group", to_text(ask.kind)), ""});
+        {pos,
+         fmt::format("no algorithm can do {} on this group{}{}", to_text(ask.kind),
+                     ask.pieces > 0 ? " in pieces" : "", ask.window > 0 ? " with a window" : ""),
+         ""});
     return {};
   }
-  const Seconds best = choice.best->closed_form(ask, net).time;
+  const Seconds best = choice.best_time;
   if (choice.runner_up == nullptr) {
     return {choice.best,
             fmt::format("{} ({}): the only one that suits", choice.best->name, to_text(best))};
   }
-  const Seconds other = choice.runner_up->closed_form(ask, net).time;
-  return {choice.best, fmt::format("{} ({}): smallest closed form, then {} ({})", choice.best->name,
-                                   to_text(best), choice.runner_up->name, to_text(other))};
+  return {choice.best,
+          fmt::format("{} ({}): smallest closed form, then {} ({})", choice.best->name,
+                      to_text(best), choice.runner_up->name, to_text(choice.runner_up_time))};
 }
 
 CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& cluster,
@@ -96,8 +99,8 @@ Lowered lower_collectives(const CollectiveRequest& request) {
   Lowered result;
   Plan& plan = result.plan;
   plan.cluster = request.cluster;
-  plan.fold =
-      request.full ? Fold::full(request.cluster) : common_fold(request.cluster, request.calls);
+  plan.fold = request.full ? Fold::full(request.cluster)
+                           : common_fold(request.cluster, request.calls, request.grain);
   plan.mesh = hardware_mesh(request.cluster);
   GraphBuilder builder(plan.cluster, plan.fold);
   CollectiveLowering lowering(builder, request.grain);

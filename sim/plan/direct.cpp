@@ -10,16 +10,6 @@ namespace shardsim {
 
 namespace {
 
-CollectivePlan empty_plan(const PlanFrame& frame, Collective kind) {
-  CollectivePlan plan;
-  plan.kind = kind;
-  plan.algorithm = frame.algorithm;
-  plan.sizes = frame.sizes;
-  plan.fold = frame.fold;
-  plan.piece_share = {1.0};
-  return plan;
-}
-
 // The displacement of rank `to` from rank 0 is to's coordinates; the same one from `from`.
 int displaced(std::span<const int> sizes, int from, int displacement) {
   int result = 0;
@@ -170,15 +160,26 @@ std::vector<AllToAllRound> all_to_all_rounds(std::span<const int> sizes,
   return result;
 }
 
-CollectivePlan direct_gather(const PlanFrame& frame) {
-  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
+CollectivePlan direct_in_windows(const PlanFrame& frame, Collective kind, int window) {
+  CollectivePlan plan = empty_plan(frame, kind);
   const int ranks = plan.ranks();
-  plan.sends.reserve(static_cast<std::size_t>(ranks));
   for (const int rank : plan.representatives()) {
-    for (int d = 1; d < ranks; ++d) {
-      Send send{.from = rank, .to = displaced(plan.sizes, rank, d), .chunks = {.origin = rank}};
-      send.share = 1.0 / ranks;
-      plan.add(send, {});
+    std::vector<std::uint32_t> before;
+    for (int first = 1; first < ranks; first += window) {
+      throw_if_interrupted();
+      const int last = std::min(first + window, ranks);
+      const int phase = (first - 1) / window;
+      std::vector<std::uint32_t> sent;
+      for (int d = first; d < last; ++d) {
+        const int to = displaced(plan.sizes, rank, d);
+        Send send{.from = rank, .to = to, .chunks = {.origin = rank}, .phase = phase};
+        if (kind == Collective::all_to_all) send.chunks.dest = to;
+        send.share = plan.share_of(send.chunks);
+        sent.push_back(plan.add(send, before));
+      }
+      if (last == ranks) break;
+      const Send join{.from = rank, .to = rank, .chunks = {.origin = rank}, .phase = phase};
+      before = {plan.add(join, sent)};
     }
   }
   return plan;
@@ -262,8 +263,11 @@ CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> o
         sent.push_back(plan.add(send, barrier));
       }
     }
-    const Send join{.from = reps[0], .to = reps[0], .chunks = {.origin = reps[0]},
-                    .phase = phase, .stage = phase};
+    const Send join{.from = reps[0],
+                    .to = reps[0],
+                    .chunks = {.origin = reps[0]},
+                    .phase = phase,
+                    .stage = phase};
     barrier = {plan.add(join, sent)};
     moved[a] = true;
     ++phase;

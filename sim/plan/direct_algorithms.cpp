@@ -4,29 +4,67 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "plan/algorithm_parts.h"
 #include "plan/direct.h"
+#include "plan/rooted.h"
 
 namespace shardsim {
 
 std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  if (ask.kind == Collective::all_to_all) return "";
-  const std::string why = only_gathers(ask);
-  if (!why.empty()) return why;
-  if (star(net) || (net.axes.size() == 1 && net.axes[0].wiring == Wiring::full_mesh)) return "";
-  return "without one switch, whole shards to everyone would pass the same links again and again";
+  const bool to_or_from_root = ask.kind == Collective::gather || ask.kind == Collective::scatter;
+  if (!gathers(ask.kind) && !to_or_from_root && ask.kind != Collective::all_to_all) {
+    return fmt::format(
+        "it is for all-to-all, gather, scatter, all-gather, reduce-scatter and all-reduce, not {}",
+        to_text(ask.kind));
+  }
+  const bool limited = ask.window > 0;
+  if (limited && to_or_from_root) return "its root sends or receives everything at once";
+  if (star(net)) return "";
+  if (limited) return "a window is for a switch: over links, rounds limit what is under way";
+  if (net.axes.size() == 1 && net.axes[0].wiring == Wiring::full_mesh) return "";
+  if (gathers(ask.kind)) {
+    return "without one switch, whole shards to everyone would pass the same links again and again";
+  }
+  return "";
 }
+
+namespace {
+
+int window_of(const CollectiveAsk& ask, const GroupNet& net) {
+  return ask.window > 0 ? std::min(ask.window, net.ranks() - 1) : net.ranks() - 1;
+}
+
+// a, or how often it is paid with fewer sends at once.
+std::string latency_text(const CollectiveAsk& ask, const GroupNet& net) {
+  const int window = window_of(ask, net);
+  return window == net.ranks() - 1 ? "a" : fmt::format("ceil((N-1)/{}) * a", window);
+}
+
+Seconds latency_of(const CollectiveAsk& ask, const GroupNet& net) {
+  const int window = window_of(ask, net);
+  return (net.ranks() - 2 + window) / window * net.axes[0].latency;
+}
+
+}  // namespace
 
 CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net,
                            const std::vector<int>& fold) {
-  if (ask.kind == Collective::all_to_all) {
+  const PlanFrame f = frame("direct", net, fold, {1.0});
+  if (ask.kind == Collective::gather || ask.kind == Collective::scatter) {
+    return direct_rooted(f, net, ask.kind, ask.root);
+  }
+  if (ask.kind == Collective::all_to_all && !star(net)) {
     std::vector<Wiring> wiring;
     for (const GroupAxis& axis : net.axes) wiring.push_back(axis.wiring);
-    return direct_all_to_all(frame("direct", net, fold, {1.0}), wiring);
+    return direct_all_to_all(f, wiring);
   }
+  const int window = window_of(ask, net);
+  if (ask.kind == Collective::all_to_all) return direct_in_windows(f, ask.kind, window);
   return from_gather(ask.kind,
-                     [&](int) { return direct_gather(frame("direct", net, fold, {1.0})); });
+                     [&](int) { return direct_in_windows(f, Collective::all_gather, window); });
 }
 
 double hop_load(const GroupAxis& axis) {
@@ -103,14 +141,22 @@ ClosedForm form_on_one_ring(const GroupAxis& axis, Bytes chunk) {
 // Several levels, all messages at once: equal messages end together with the most loaded link,
 // whose share of every message is the smallest. A message uses a level where its ends differ there
 // and every level outside in which they differ first aligns the inside (rails, grids).
-ClosedForm form_on_levels(const GroupNet& net, Bytes chunk) {
+//
+// To or from a root alone, its own port of a level carries what is not aligned elsewhere: of a
+// scatter over rails, the shards of its rail.
+ClosedForm form_on_levels(const GroupNet& net, Bytes chunk, Collective kind) {
+  const bool scatters = kind == Collective::scatter, collects = kind == Collective::gather;
   Seconds load, latency;
   for (std::size_t i = 0; i < net.axes.size(); ++i) {
     const GroupAxis& axis = net.axes[i];
     double others = 1;
     for (std::size_t k = 0; k < net.axes.size(); ++k) {
       const bool outside = net.axes[k].level > axis.level;
-      if (k != i && (!outside || net.axes[k].aligned)) others *= net.axes[k].size;
+      const bool inside = net.axes[k].level < axis.level;
+      const bool passes = outside  ? net.axes[k].aligned && !collects
+                          : inside ? !(axis.aligned && scatters)
+                                   : k != i;
+      if (passes) others *= net.axes[k].size;
     }
     // The axes of one switch make one exchange.
     double ranks = axis.size;
@@ -160,12 +206,14 @@ ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
   const double n = net.ranks();
   const Bytes chunk = ask.bytes / (n * n);
   if (star(net)) {
-    return {net.axes[0].latency + (n - 1) * chunk / net.axes[0].w1, "a + (N-1)/N^2 * V/W1"};
+    return {latency_of(ask, net) + (n - 1) * chunk / net.axes[0].w1,
+            latency_text(ask, net) + " + (N-1)/N^2 * V/W1"};
   }
-  if (levels(net)) return form_on_levels(net, chunk);
+  if (levels(net)) return form_on_levels(net, chunk, ask.kind);
   const GroupAxis& first = net.axes[0];
   if (net.axes.size() > 1) return form_on_torus(net, chunk);
-  if (first.wiring == Wiring::full_mesh) return {first.latency + chunk / first.w1, "a + V/(N^2*W1)"};
+  if (first.wiring == Wiring::full_mesh)
+    return {first.latency + chunk / first.w1, "a + V/(N^2*W1)"};
   if (first.wiring == Wiring::line) {
     ClosedForm form = form_on_torus(net, chunk);
     form.formula = bandwidth_formula(first) + (first.latency > Seconds{} ? kRounds : "");
@@ -174,18 +222,70 @@ ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
   return form_on_one_ring(first, chunk);
 }
 
+// Over several levels, or cables, everything at once: the root's busiest port, as in an all-to-all.
+// Ports that groups share are shared by their roots only where they lie side by side.
+ClosedForm form_rooted_at_once(const GroupNet& net, Bytes shard, Collective kind) {
+  const ClosedForm form = form_on_levels(net, shard, kind);
+  return {form.time, "max over levels of (V/N * ranks through the root's port)/W1 + a",
+          form.exact && !levels(net)};
+}
+
+// What passes the root's busiest port, a shard after the other, each no sooner than its latency; on
+// a switch all of them (Chan et al. 2007).
+ClosedForm form_rooted(const CollectiveAsk& ask, const GroupNet& net) {
+  const double n = net.ranks();
+  const Bytes shard = ask.bytes / n;
+  if (star(net)) {
+    return {net.axes[0].latency + (n - 1) * shard / net.axes[0].w1, "a + (N-1)/N * V/W1"};
+  }
+  if (!one_grid(net)) return form_rooted_at_once(net, shard, ask.kind);
+  struct Lane {
+    Seconds end;
+    double shards = 0;
+  };
+  std::map<std::pair<int, int>, Lane> lanes;
+  Lane busiest;
+  for (const RootTurn& turn : root_turns(net, ask.root, ask.kind)) {
+    Seconds now = turn.latency;
+    for (const Hop& hop : turn.lanes) now = std::max(now, lanes[{hop.axis, hop.direction}].end);
+    now += turn.load * shard / turn.rate;
+    for (const Hop& hop : turn.lanes) {
+      Lane& lane = lanes[{hop.axis, hop.direction}];
+      lane.end = now;
+      lane.shards += turn.load;
+      if (lane.end > busiest.end) busiest = lane;
+    }
+  }
+  std::string formula =
+      fmt::format("{:g} * V/(N*W1): shards over the root's busiest port", busiest.shards);
+  if (net.axes[0].latency > Seconds{}) formula += ", each no sooner than its hops * a";
+  return {busiest.end, std::move(formula), same_links(net)};
+}
+
 }  // namespace
 
 ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net) {
   if (ask.kind == Collective::all_to_all) return form_all_to_all(ask, net);
+  if (ask.kind == Collective::gather || ask.kind == Collective::scatter) {
+    return form_rooted(ask, net);
+  }
   const double n = net.ranks();
   const GroupAxis& axis = net.axes[0];
   if (axis.wiring == Wiring::full_mesh) {
     return {rounds(ask.kind) * (axis.latency + ask.bytes / n / axis.w1),
             times(ask.kind, "a + V/(N*W1)")};
   }
-  return {rounds(ask.kind) * (axis.latency + (n - 1) / n * ask.bytes / axis.w1),
-          times(ask.kind, "a + (N-1)/N * V/W1")};
+  return {rounds(ask.kind) * (latency_of(ask, net) + (n - 1) / n * ask.bytes / axis.w1),
+          times(ask.kind, latency_text(ask, net) + " + (N-1)/N * V/W1")};
+}
+
+double sends_direct(const CollectiveAsk& ask, const GroupNet& net) {
+  const double n = net.ranks();
+  return rooted(ask.kind) ? (n - 1) / n : sends_once(ask, net);
+}
+
+std::vector<int> fold_direct(const CollectiveAsk& ask, const GroupNet& net) {
+  return rooted(ask.kind) ? no_translation(ask, net) : every_translation(ask, net);
 }
 
 std::string in_network_suits(const CollectiveAsk& ask, const GroupNet& net) {

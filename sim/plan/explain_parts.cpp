@@ -28,7 +28,7 @@ std::string reason_of(const ShardedCollective& c) {
           "{} moves from {} to {}: every device sends every other one a part of its "
           "block",
           axes, c.dim, c.to_dim);
-    case Collective::collective_permute:
+    default:
       break;
   }
   return "the blocks change places";

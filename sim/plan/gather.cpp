@@ -1,6 +1,7 @@
 #include "plan/gather.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -13,13 +14,9 @@
 
 namespace shardsim {
 
-namespace {
-
-constexpr std::uint32_t kNone = 0xffffffffu;
-
-CollectivePlan empty_plan(const PlanFrame& frame) {
+CollectivePlan empty_plan(const PlanFrame& frame, Collective kind) {
   CollectivePlan plan;
-  plan.kind = Collective::all_gather;
+  plan.kind = kind;
   plan.algorithm = frame.algorithm;
   plan.sizes = frame.sizes;
   plan.fold = frame.fold;
@@ -27,14 +24,21 @@ CollectivePlan empty_plan(const PlanFrame& frame) {
   return plan;
 }
 
-std::vector<std::uint32_t> without_none(std::initializer_list<std::uint32_t> waits) {
-  std::vector<std::uint32_t> result;
-  for (const std::uint32_t w : waits) {
-    if (w != kNone && std::find(result.begin(), result.end(), w) == result.end())
-      result.push_back(w);
+namespace {
+
+constexpr std::uint32_t kNone = 0xffffffffu;
+
+// Up to two sends to wait for, kNone and repetition left out.
+struct Waits {
+  Waits(std::uint32_t a, std::uint32_t b) {
+    if (a != kNone) sends[count++] = a;
+    if (b != kNone && b != a) sends[count++] = b;
   }
-  return result;
-}
+  std::span<const std::uint32_t> span() const { return {sends.data(), count}; }
+
+  std::array<std::uint32_t, 2> sends = {};
+  std::size_t count = 0;
+};
 
 }  // namespace
 
@@ -115,9 +119,8 @@ class Stage {
         send.share = plan_.share_of(send.chunks);
         send.axis = axis_;
         send.direction = lane.direction;
-        const Sends waits = step == 1 ? ready(rank)
-                                      : without_none({arrived(lane, rank), lane.latest[r]});
-        now[r] = plan_.add(send, waits);
+        now[r] = step == 1 ? plan_.add(send, ready(rank))
+                           : plan_.add(send, Waits(arrived(lane, rank), lane.latest[r]).span());
       }
       lane.latest = std::move(now);
     }
@@ -229,13 +232,29 @@ Walk walk_along(const PlanFrame& frame, int axis) {
 
 }  // namespace
 
+namespace {
+
+std::size_t send_count(const CollectivePlan& plan, std::span<const Pipeline> pipelines) {
+  std::size_t steps = 0;
+  for (const Pipeline& p : pipelines) {
+    for (const int axis : p.order) {
+      const int size = plan.sizes[static_cast<std::size_t>(axis)];
+      steps += static_cast<std::size_t>(p.steps < 0 ? size - 1 : p.steps);
+    }
+  }
+  return steps * plan.representatives().size();
+}
+
+}  // namespace
+
 CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
-  CollectivePlan plan = empty_plan(frame);
+  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
   const Ranks ranks(plan);
   std::size_t stages = 0;
   for (const Pipeline& p : pipelines) stages = std::max(stages, p.order.size());
   std::vector<std::vector<std::unique_ptr<Stage>>> made(pipelines.size());
   int phase = 0;
+  plan.reserve(send_count(plan, pipelines), 2 * send_count(plan, pipelines));
   for (std::size_t s = 0; s < stages; ++s) {
     int steps = 0;
     for (std::size_t p = 0; p < pipelines.size(); ++p) {
@@ -255,9 +274,9 @@ CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline>
   return plan;
 }
 
-CollectivePlan gather_in_pieces(const PlanFrame& frame,
-                                const std::vector<std::vector<int>>& units, int direction) {
-  CollectivePlan plan = empty_plan(frame);
+CollectivePlan gather_in_pieces(const PlanFrame& frame, const std::vector<std::vector<int>>& units,
+                                int direction) {
+  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
   plan.pipelined = true;
   const Ranks ranks(plan);
   std::vector<int> order;
@@ -278,8 +297,8 @@ CollectivePlan gather_in_pieces(const PlanFrame& frame,
         // The ports of a unit are free when the piece before has left its last axis.
         const bool enters = axis == unit.front() && !ahead.empty();
         const Stage* port = enters ? ahead[s + unit.size() - 1].get() : nullptr;
-        stages.push_back(std::make_unique<Stage>(plan, ranks, pipeline, s,
-                                                 walk_along(frame, axis), before, port));
+        stages.push_back(std::make_unique<Stage>(plan, ranks, pipeline, s, walk_along(frame, axis),
+                                                 before, port));
         for (int step = 1; step <= stages.back()->steps(); ++step) {
           stages.back()->step(step, phase++);
         }
@@ -407,7 +426,7 @@ class AsItArrives {
       Send send = send_of(items_[i], rank);
       send.phase = phase;
       const std::uint32_t own = before == kNone ? kNone : sent(before, rank);
-      plan_.add(send, without_none({arrival(items_[i], rank), own}));
+      plan_.add(send, Waits(arrival(items_[i], rank), own).span());
     }
   }
 
@@ -456,7 +475,7 @@ class AsItArrives {
 CollectivePlan gather_as_it_arrives(const PlanFrame& frame, std::span<const Pipeline> pipelines,
                                     std::span<const double> seconds_per_share,
                                     std::span<const int> ports) {
-  CollectivePlan plan = empty_plan(frame);
+  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
   const std::vector<Item> items = all_items(plan.sizes, pipelines);
   std::vector<double> duration(items.size());
   std::vector<int> port(items.size());

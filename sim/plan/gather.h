@@ -44,16 +44,19 @@ struct PlanFrame {
   std::vector<Walk> walk = {};  // per group axis; empty: around
 };
 
+CollectivePlan empty_plan(const PlanFrame& frame, Collective kind);
+
 // All pipelines step together: in stage s, step t, every rank passes on along order[s] the bundle
-// it received last: everything gathered so far; an exchange is one step. Optimal when the pipelines of one stage use
-// different ports for equally long (Scaling Book ch. 3: one axis, or equal axes in rotated orders).
+// it received last: everything gathered so far; an exchange is one step. Optimal when the pipelines
+// of one stage use different ports for equally long (Scaling Book ch. 3: one axis, or equal axes in
+// rotated orders).
 CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines);
 
 // The axes one after the other, and the pieces one after the other: while a piece is in its second
 // unit the next is in its first. A unit is a set of axes that share ports, first travelled first.
 // Rings are gone round in `direction`.
-CollectivePlan gather_in_pieces(const PlanFrame& frame,
-                                const std::vector<std::vector<int>>& units, int direction);
+CollectivePlan gather_in_pieces(const PlanFrame& frame, const std::vector<std::vector<int>>& units,
+                                int direction);
 
 // Every chunk goes on along its next axis as it arrives. Each port sends one chunk at a time in a
 // fixed order, found here by letting every port send, whenever it is free, the waiting chunk of the

@@ -12,8 +12,9 @@ GraphBuilder::GraphBuilder(const Cluster& cluster, const Fold& fold)
   for (const DeviceId device : devices) {
     for (std::size_t p = 0; p < cluster.ports.size(); ++p) {
       const LinkId link = cluster.link(device, static_cast<int>(p));
-      graph_.links.push_back({devices.size() == 1 ? cluster.ports[p].name : cluster.link_name(link),
-                              cluster.ports[p].bandwidth / fold.stabiliser(cluster, cluster.ports[p])});
+      graph_.links.push_back(
+          {devices.size() == 1 ? cluster.ports[p].name : cluster.link_name(link),
+           cluster.ports[p].bandwidth / fold.stabiliser(cluster, cluster.ports[p])});
     }
   }
 }
@@ -44,6 +45,17 @@ RouteId GraphBuilder::route(std::vector<std::uint32_t> links) {
 std::uint32_t GraphBuilder::origin(Origin origin) {
   graph_.origins.push_back(std::move(origin));
   return static_cast<std::uint32_t>(graph_.origins.size() - 1);
+}
+
+void GraphBuilder::reserve(std::size_t ops, std::size_t waits) {
+  const auto grow = [](auto& vector, std::size_t more) {
+    // Doubling, so that many small requests stay linear.
+    if (vector.capacity() < vector.size() + more)
+      vector.reserve(std::max(vector.size() + more, 2 * vector.size()));
+  };
+  grow(graph_.ops, ops);
+  grow(graph_.dep_offset, ops);
+  grow(graph_.deps, waits);
 }
 
 OpId GraphBuilder::add(const Op& op, std::span<const OpId> waits) {

@@ -20,9 +20,11 @@ class GraphBuilder {
   GraphBuilder(const Cluster& cluster, const Fold& fold);
 
   std::uint32_t link_index(LinkId link) const;  // of the link's orbit
+  const NetLink& link(std::uint32_t index) const { return graph_.links[index]; }
   // `links` are indices into OpGraph::links in any order, repeated per load.
   RouteId route(std::vector<std::uint32_t> links);
   std::uint32_t origin(Origin origin);
+  void reserve(std::size_t ops, std::size_t waits);  // for so many more
   OpId add(const Op& op, std::span<const OpId> waits);
   // One op that ends when all of `waits` have; repeated ids count once.
   OpId join(std::vector<OpId> waits, std::uint32_t device, std::uint32_t origin);

@@ -28,7 +28,8 @@ std::vector<int> outside_in(const GroupNet& net) {
   std::vector<int> order(net.axes.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return net.axes[static_cast<std::size_t>(a)].level > net.axes[static_cast<std::size_t>(b)].level;
+    return net.axes[static_cast<std::size_t>(a)].level >
+           net.axes[static_cast<std::size_t>(b)].level;
   });
   return order;
 }
@@ -97,8 +98,8 @@ std::vector<StageTime> unit_times(const CollectiveAsk& ask, const GroupNet& net,
 
 }  // namespace
 
-// Sum over levels of a + (A-1)/N * gathered * V/W1 (collectives.md: phases that wait for one another
-// add; Thakur et al. 2005 for each).
+// Sum over levels of a + (A-1)/N * gathered * V/W1 (collectives.md: phases that wait for one
+// another add; Thakur et al. 2005 for each).
 ClosedForm form_hierarchical(const CollectiveAsk& ask, const GroupNet& net) {
   Seconds once;
   for (const StageTime& t : unit_times(ask, net, true)) once += t.latency + t.bandwidth;
@@ -117,8 +118,8 @@ namespace {
 constexpr std::array<int, 14> kPieces = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 constexpr double kSmallestPiece = 1e-6;  // of the largest
 
-// Shares of the pieces. Those after the slowest level keep up when a piece is no smaller than the one
-// before it times (their time / the slowest's); those before it keep it fed when a piece is no
+// Shares of the pieces. Those after the slowest level keep up when a piece is no smaller than the
+// one before it times (their time / the slowest's); those before it keep it fed when a piece is no
 // larger than the one before it times (the slowest's / their time). So the pieces grow as fast as
 // the levels before allow, then shrink as fast as those after allow, and both ends are short.
 std::vector<double> piece_shares(const std::vector<StageTime>& stages, int pieces) {
@@ -160,6 +161,7 @@ Seconds makespan(const std::vector<StageTime>& stages, const std::vector<double>
 
 std::vector<double> best_shares(const CollectiveAsk& ask, const GroupNet& net) {
   const std::vector<StageTime> stages = unit_times(ask, net, false);
+  if (ask.pieces > 0) return piece_shares(stages, ask.pieces);
   std::vector<double> best;
   Seconds least{std::numeric_limits<double>::infinity()};
   for (const int pieces : kPieces) {
@@ -185,15 +187,20 @@ CollectivePlan plan_pipelined(const CollectiveAsk& ask, const GroupNet& net,
 // and the ends of the pipeline.
 ClosedForm form_pipelined(const CollectiveAsk& ask, const GroupNet& net) {
   const std::vector<double> shares = best_shares(ask, net);
-  return {rounds(ask.kind) * makespan(unit_times(ask, net, false), shares),
-          times(ask.kind, fmt::format("{} pieces through the levels, max over levels of (A-1) * V/N "
-                                      "* gathered/W1 and the ends",
-                                      shares.size()))};
+  return {
+      rounds(ask.kind) * makespan(unit_times(ask, net, false), shares),
+      times(ask.kind, fmt::format("{} pieces through the levels, max over levels of (A-1) * V/N "
+                                  "* gathered/W1 and the ends",
+                                  shares.size()))};
 }
 
 double sends_pipelined(const CollectiveAsk& ask, const GroupNet& net) {
   const double pieces = static_cast<double>(best_shares(ask, net).size());
   return sends_hierarchical(ask, net) * pieces / (two_way(net) ? 2 : 1);
+}
+
+int pieces_pipelined(const CollectiveAsk& ask, const GroupNet& net) {
+  return static_cast<int>(best_shares(ask, net).size());
 }
 
 std::string all_to_all_over_levels(const CollectiveAsk& ask, const GroupNet& net) {

@@ -101,26 +101,22 @@ class StepLowering {
 
 std::vector<CollectiveCall> calls_of(const Prepared& run) {
   std::vector<CollectiveCall> calls;
+  std::size_t choice = 0;
   for (const ShardedStatement& step : run.sharded.steps) {
     for (const auto* list : {&step.before, &step.after}) {
-      for (const ShardedCollective& c : *list) calls.push_back(call_of(c, run.mesh));
+      for (const ShardedCollective& c : *list) {
+        calls.push_back(call_of(c, run.mesh));
+        calls.back().algorithm = run.choices[choice++].row;
+      }
     }
   }
   return calls;
 }
 
 double ops_of(const Prepared& run, const Fold& fold, Grain grain) {
-  double ops = 0;
-  std::size_t choice = 0;
-  for (const ShardedStatement& step : run.sharded.steps) {
-    for (const auto* list : {&step.before, &step.after}) {
-      for (const ShardedCollective& collective : *list) {
-        CollectiveCall call = call_of(collective, run.mesh);
-        call.algorithm = run.choices[choice++].row;
-        ops += estimated_ops(call, run.cluster, fold, grain);
-      }
-    }
-    ops += fold.classes();
+  double ops = fold.classes() * static_cast<double>(run.sharded.steps.size());
+  for (const CollectiveCall& call : calls_of(run)) {
+    ops += estimated_ops(call, run.cluster, fold, grain);
   }
   return ops * run.layers * run.batch.microbatches;
 }
@@ -178,7 +174,8 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
   plan.cluster = run.cluster;
   plan.mesh = run.mesh;
   plan.layer = run.sharded;
-  plan.fold = options.full ? Fold::full(run.cluster) : common_fold(run.cluster, calls_of(run));
+  plan.fold = options.full ? Fold::full(run.cluster)
+                           : common_fold(run.cluster, calls_of(run), options.grain);
   refuse_too_many_ops(ops_of(run, plan.fold, options.grain), options.full, spec.topology.pos);
   StepLowering lowering(run, plan, options.grain);
   for (int mb = 0; mb < run.batch.microbatches; ++mb) {

@@ -18,6 +18,7 @@
 #include "ir/op_graph.h"
 #include "ir/sharded_layer.h"
 #include "plan/algorithms.h"
+#include "plan/collective_template.h"
 #include "plan/graph_builder.h"
 
 namespace shardsim {
@@ -28,26 +29,13 @@ struct CollectiveCall {
   std::vector<int> axes;  // cluster axes that the group spans, major first
 };
 
-// Ops with bytes as if V were one byte, waits as indices into the template.
-struct CollectiveTemplate {
-  struct Group {
-    std::uint32_t first = 0, last = 0;   // ops of this class of groups: [first, last)
-    std::vector<std::uint32_t> members;  // device classes
-  };
-  std::vector<Op> ops;
-  std::vector<std::uint32_t> wait_offset = {0};
-  std::vector<std::uint32_t> waits;
-  std::vector<bool> awaited;  // [ops] some op of the template waits for it
-  std::vector<Group> groups;
-  std::uint32_t phases = 0;
-};
-
 // The call of one planned collective on the cluster, without its algorithm.
 CollectiveCall call_of(const ShardedCollective& collective, const Mesh& mesh);
 
-// The largest group of translations that maps all of the calls onto themselves: all of them, but
-// where a permutation is not the same everywhere.
-Fold common_fold(const Cluster& cluster, std::span<const CollectiveCall> calls);
+// The largest group of translations that maps all of the calls onto themselves, as their rows say
+// (AlgorithmRow::fold). In the fluid grain all of them, whatever the plans: there every link of an
+// orbit carries what its busiest one does.
+Fold common_fold(const Cluster& cluster, std::span<const CollectiveCall> calls, Grain grain);
 
 class CollectiveLowering {
  public:
@@ -61,7 +49,9 @@ class CollectiveLowering {
   Bracket lower(const CollectiveCall& call, std::uint32_t origin, std::vector<OpId>& latest);
 
  private:
-  using Key = std::tuple<std::string_view, Collective, std::vector<int>, int, std::vector<int>>;
+  // Bytes: of plans that depend on them, otherwise 0.
+  using Key = std::tuple<std::string_view, Collective, std::vector<int>, int, std::vector<int>, int,
+                         int, int, Bytes>;
   const CollectiveTemplate& find(const CollectiveCall& call);
 
   GraphBuilder& builder_;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "plan/algorithm_parts.h"
+#include "plan/permute.h"
 
 namespace shardsim {
 namespace {
@@ -67,7 +68,8 @@ class LinkLoads {
   Ways ways_along(std::size_t a, int from, int to) const {
     const int size = sizes_[a];
     const int forward = (to - from + size) % size;
-    if (net_.axes[a].wiring == Wiring::line) return {std::max(to - from, 0), std::max(from - to, 0)};
+    if (net_.axes[a].wiring == Wiring::line)
+      return {std::max(to - from, 0), std::max(from - to, 0)};
     if (net_.axes[a].wiring != Wiring::ring || forward == 0) return {forward, 0};
     const int back = size - forward;
     return {forward <= back ? forward : 0, back <= forward ? back : 0};
@@ -126,7 +128,8 @@ namespace {
 // Over several levels or cables every rank sends and receives one block: no port passes more than
 // one, but for those that align others.
 ClosedForm form_through_ports(const CollectiveAsk& ask, const GroupNet& net) {
-  ClosedForm form{Seconds{}, "one block through the slowest port, and every level's latency", false};
+  ClosedForm form{Seconds{}, "one block through the slowest port, and every level's latency",
+                  false};
   const Bytes block = ask.bytes / static_cast<double>(net.ranks());
   Seconds latency;
   for (const GroupAxis& axis : net.axes) {
@@ -163,6 +166,10 @@ ClosedForm form_permutation(const CollectiveAsk& ask, const GroupNet& net) {
 
 double sends_permutation(const CollectiveAsk&, const GroupNet&) {
   return 1;
+}
+
+std::vector<int> fold_permutation(const CollectiveAsk& ask, const GroupNet& net) {
+  return invariant_steps(net.sizes(), ask.targets);
 }
 
 }  // namespace shardsim

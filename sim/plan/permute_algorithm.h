@@ -18,5 +18,6 @@ CollectivePlan plan_permutation(const CollectiveAsk& ask, const GroupNet& net,
                                 const std::vector<int>& fold);
 ClosedForm form_permutation(const CollectiveAsk& ask, const GroupNet& net);
 double sends_permutation(const CollectiveAsk& ask, const GroupNet& net);
+std::vector<int> fold_permutation(const CollectiveAsk& ask, const GroupNet& net);
 
 }  // namespace shardsim

@@ -14,7 +14,7 @@ Seconds cheapest(const CollectiveAsk& ask, const GroupNet& net) {
   if (net.ranks() == 1 || ask.bytes == Bytes{}) return {};
   const Choice choice = choose_algorithm(ask, net);
   must(choice.best != nullptr, "some algorithm suits every collective");
-  return choice.best->closed_form(ask, net).time;
+  return choice.best_time;
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ Seconds PriceBook::collective(const ShardedCollective& c) {
 
 BytesPerSec PriceBook::ingress(std::span<const int> axes) const {
   if (cluster_.axes.empty()) return BytesPerSec{1};  // one device: nothing moves
-  std::set<int> hardware, ports;  // hardware axes of grids, ports of switches
+  std::set<int> hardware, ports;                     // hardware axes of grids, ports of switches
   for (std::size_t i = 0; i < cluster_.axes.size(); ++i) {
     const auto spanned = [&](int a) {
       const std::vector<int>& spans = mesh_.axes[static_cast<std::size_t>(a)].axes;

@@ -242,8 +242,7 @@ Bytes reshard_bytes(Collective kind, Bytes sent, Bytes after, int group) {
       return sent;
     case Collective::all_to_all:
       return sent * group * group;
-    case Collective::all_gather:
-    case Collective::collective_permute:
+    default:
       break;
   }
   return sent * group;

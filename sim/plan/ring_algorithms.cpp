@@ -78,6 +78,13 @@ ClosedForm form_ring(const CollectiveAsk& ask, const GroupNet& net) {
   return {rounds(ask.kind) * (n - 1) * step, times(ask.kind, "(N-1) * (a + V/(2*N*W1))")};
 }
 
+// A barrier is an all-gather of nothing.
+std::string whole_suits(const CollectiveAsk& ask, const GroupNet& net) {
+  CollectiveAsk gather = ask;
+  if (ask.kind == Collective::barrier) gather.kind = Collective::all_gather;
+  return two_way_ring(gather, net);
+}
+
 CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net,
                           const std::vector<int>& fold) {
   return from_gather(ask.kind, [&](int d) {
@@ -93,6 +100,7 @@ ClosedForm form_whole(const CollectiveAsk& ask, const GroupNet& net) {
   const GroupAxis& axis = net.axes[0];
   const Seconds step = axis.latency + ask.bytes / static_cast<double>(axis.size) / axis.w1;
   const int steps = axis.size / 2;
+  if (ask.kind == Collective::barrier) return {steps * axis.latency, "floor(N/2) * a"};
   return {rounds(ask.kind) * steps * step, times(ask.kind, "floor(N/2) * (a + V/(N*W1))")};
 }
 

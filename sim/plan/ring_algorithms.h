@@ -19,7 +19,8 @@ CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net,
 ClosedForm form_ring(const CollectiveAsk& ask, const GroupNet& net);
 double sends_of_ring(const CollectiveAsk& ask, const GroupNet& net);
 
-// Whole shards, both directions, half way round.
+// Whole shards, both directions, half way round; without shards a barrier.
+std::string whole_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
 CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net,
                           const std::vector<int>& fold);
 ClosedForm form_whole(const CollectiveAsk& ask, const GroupNet& net);

@@ -37,21 +37,6 @@ std::string on_axes(const std::vector<std::string>& axes) {
   return fmt::format("{}", fmt::join(axes, ", "));
 }
 
-// What V is (JAX Scaling Book ch. 3).
-std::string_view meaning_of_v(Collective kind) {
-  switch (kind) {
-    case Collective::all_gather:
-      return "the gathered array";
-    case Collective::reduce_scatter:
-    case Collective::all_reduce:
-      return "the unreduced array of one device";
-    case Collective::all_to_all:
-    case Collective::collective_permute:
-      break;
-  }
-  return "the whole array over the group";
-}
-
 std::string collective_text(const ShardedCollective& c) {
   std::string where;
   if (c.kind == Collective::all_to_all) where = fmt::format(" from {} to {}", c.dim, c.to_dim);

@@ -24,8 +24,16 @@ Convention convention_of(Collective kind) {
       return {false, 1, "(N-1)/N"};
     case Collective::all_to_all:
       return {true, 1, "(N-1)/N"};
+    case Collective::broadcast:
+    case Collective::reduce:
+      return {false, 0, "1"};
+    case Collective::gather:
+    case Collective::scatter:
+      return {false, 1, "(N-1)/N"};
     case Collective::collective_permute:
       return {true, 0, "1"};
+    case Collective::barrier:
+      break;
   }
   return {};
 }

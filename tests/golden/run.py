@@ -25,6 +25,9 @@ CASES = {
                             "--latency 1us --sweep-bytes 1KiB:1MiB:32 --format csv",
     "collective-sweep-json": "collective all-reduce --topology switch:8 --bandwidth 450GB/s --latency "
                              "1us --algorithm in-network --sweep-bytes 1KiB:1MiB:32 --format json",
+    "collective-broadcast": f"collective broadcast --topology switch:8 --root 3 {LINK}",
+    "collective-window": f"collective all-to-all --topology switch:8 --window 2 {LINK}",
+    "collective-barrier": "collective barrier --topology torus:4x4 --bandwidth 100GB/s --latency 1us",
     "explain-array": "explain 'A[I_XY, J]' --mesh X=2,Y=2 --dims I=1024,J=4096",
     "explain-array-padded": "explain 'A[I_YX, J]{U_Z}' --mesh X=2,Y=2,Z=3 --dims I=1023,J=6 "
                             "--dtype fp32 --device-order innermost-first",

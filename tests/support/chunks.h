@@ -37,12 +37,18 @@ class Chunks {
     switch (plan_.kind) {
       case Collective::all_gather:
       case Collective::all_reduce:
+      case Collective::broadcast:
         return true;
       case Collective::reduce_scatter:
+      case Collective::scatter:
         return origin(chunk) == rank;
+      case Collective::reduce:
+      case Collective::gather:
+        return static_cast<int>(rank) == plan_.root;
       case Collective::all_to_all:
         return dest(chunk) == rank;
       case Collective::collective_permute:
+      case Collective::barrier:
         break;
     }
     return false;

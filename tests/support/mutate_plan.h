@@ -52,8 +52,8 @@ inline CollectivePlan double_send(const CollectivePlan& plan, std::size_t twice)
   return result;
 }
 
-// All sends of a folded plan: the orbits of its sends under the translations of the fold. A send
-// waits for the whole orbit of what it waits for.
+// All sends of a folded plan: the orbits of its sends under the translations of the fold, or under
+// XOR. A send waits for the whole orbit of what it waits for.
 inline CollectivePlan unfolded(const CollectivePlan& plan) {
   CollectivePlan result = without_sends(plan);
   result.fold = plan.sizes;
@@ -69,6 +69,7 @@ inline CollectivePlan unfolded(const CollectivePlan& plan) {
     }
     for (const int shift : shifts) {
       const auto moved = [&](int rank) {
+        if (plan.exclusive_or) return rank ^ shift;
         std::vector<int> at = rank_coordinates(plan.sizes, rank);
         const std::vector<int> by = rank_coordinates(plan.sizes, shift);
         for (std::size_t a = 0; a < at.size(); ++a) at[a] += by[a];
@@ -78,6 +79,7 @@ inline CollectivePlan unfolded(const CollectivePlan& plan) {
       send.from = moved(send.from);
       send.to = moved(send.to);
       send.chunks.origin = moved(send.chunks.origin);
+      if (plan.exclusive_or) send.chunks.origin -= send.chunks.origin % send.chunks.origins;
       if (send.chunks.dest >= 0) send.chunks.dest = moved(send.chunks.dest);
       result.add(send, waits);
     }

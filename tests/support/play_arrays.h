@@ -8,6 +8,7 @@
 // rounded cumulative share, so that pieces partition a shard. An all-to-all has N x N chunks. A
 // send reads when it starts and writes when it ends; in a random order starts and ends mix in every
 // way that `after` allows. A send that the switch adds ends once all of its phase have started.
+// An exchange of partial sums (Send::keeps) reads as soon as it may start.
 #pragma once
 
 #include <algorithm>
@@ -71,6 +72,15 @@ class ArrayPlay {
   // In the order of the plan.
   std::string in_order(Memories& memories) const {
     Sums sums = empty_sums(memories.front().size());
+    std::vector<std::size_t> waits(plan_.sends.size());
+    std::vector<std::vector<double>> read(plan_.sends.size());
+    const auto read_early = [&](std::size_t i) {
+      if (waits[i] == 0 && plan_.sends[i].keeps) read[i] = start(i, memories);
+    };
+    for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
+      waits[i] = plan_.waits_for(i).size();
+      read_early(i);
+    }
     for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
       const auto at = sums.find(plan_.sends[i].phase);
       if (plan_.sends[i].switch_adds && at->second.missing > 0) {
@@ -78,7 +88,11 @@ class ArrayPlay {
           if (same_sum(i, k)) add(k, start(k, memories), at->second);
         }
       }
-      finish(i, start(i, memories), memories, sums);
+      finish(i, plan_.sends[i].keeps ? read[i] : start(i, memories), memories, sums);
+      for (const std::size_t f : followers_[i]) {
+        --waits[f];
+        read_early(f);
+      }
     }
     return wrong_shares(memories.front().size());
   }
@@ -88,9 +102,16 @@ class ArrayPlay {
     Sums sums = empty_sums(memories.front().size());
     std::vector<std::size_t> ready, waits(plan_.sends.size());
     std::vector<std::pair<std::size_t, std::vector<double>>> under_way;
+    const auto may_start = [&](std::size_t i) {
+      if (plan_.sends[i].keeps) {
+        under_way.emplace_back(i, start(i, memories));
+      } else {
+        ready.push_back(i);
+      }
+    };
     for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
       waits[i] = plan_.waits_for(i).size();
-      if (waits[i] == 0) ready.push_back(i);
+      if (waits[i] == 0) may_start(i);
     }
     while (!ready.empty() || !under_way.empty()) {
       const std::size_t k = random() % (ready.size() + under_way.size());
@@ -117,7 +138,7 @@ class ArrayPlay {
       under_way.pop_back();
       finish(i, data, memories, sums);
       for (const std::size_t f : followers_[i]) {
-        if (--waits[f] == 0) ready.push_back(f);
+        if (--waits[f] == 0) may_start(f);
       }
     }
     return wrong_shares(memories.front().size());

@@ -83,6 +83,41 @@ ASTRA = [
     ("torus:16x16x16", "all-to-all", 42.9497),
 ]
 
+# Without latency, 64 pieces where an algorithm cuts: topology, kind, algorithm, time in units of
+# V/W1, microseconds to 4 decimals. Chains: (P + N-2)/P, twice on a switch; the other direction of a
+# ring takes half. Trees and doubling: Thakur, Rabenseifner, Gropp 2005; Sanders, Speck, Traeff 2009.
+MORE = [
+    ("ring-oneway:8", "broadcast", "chain", 70 / 64, 734.0032),
+    ("ring-oneway:8", "reduce", "chain", 70 / 64, 734.0032),
+    ("ring:8", "broadcast", "chain", 70 / 128, 367.0016),
+    ("ring:8", "all-reduce", "chain", 77 / 64, 807.4035),  # as on a line: to one end and back
+    ("torus:4x2", "all-reduce", "chain", 77 / 64, 807.4035),
+    ("switch:8", "all-reduce", "chain", 140 / 64, 1468.0064),
+    ("switch:8", "broadcast", "binomial-tree", 3, 2013.2659),
+    ("switch:8", "reduce", "binomial-tree", 3, 2013.2659),
+    ("switch:8", "scatter", "binomial-tree", 7 / 8, 587.2026),
+    ("switch:6", "gather", "binomial-tree", 5 / 6, 559.2405),
+    ("switch:8", "all-gather", "recursive-doubling", 7 / 8, 587.2026),
+    ("switch:8", "all-reduce", "recursive-doubling", 3, 2013.2659),
+    ("switch:6", "all-reduce", "recursive-doubling", 4, 2684.3546),
+    ("switch:8", "all-reduce", "halving-doubling", 14 / 8, 1174.4051),
+    ("switch:6", "all-reduce", "halving-doubling", 2 + 6 / 4, 2348.8102),
+    ("switch:8", "scatter", "direct", 7 / 8, 587.2026),
+    ("ring:8", "scatter", "direct", 3.5 / 8, 293.6013),
+    ("torus:4x4", "gather", "direct", 6 / 16, 251.6582),
+    ("torus:3x3", "all-gather", "snake", 8 / 18, 298.2616),
+    ("torus:4x4", "all-gather", "snake", 15 / 32, 314.5728),
+]
+# Latency 1 us, 64 B where there are bytes: topology, kind, options, microseconds.
+LATENCY = [
+    ("switch:8", "all-gather", ["--window", "1"], 7.00056),
+    ("switch:8", "all-gather", ["--window", "3"], 3.00056),
+    ("switch:8", "all-to-all", ["--window", "1"], 7.00007),
+    ("switch:8", "barrier", [], 3.0),
+    ("ring:8", "barrier", [], 4.0),
+    ("torus:4x4", "barrier", [], 6.0),
+]
+
 
 def two_way(size):
     """Load factor f(A) of all-to-all on a two-way ring of A devices; ties are split."""
@@ -250,6 +285,23 @@ def check_in_network(report, binary):
     except RuntimeError as refusal:
         report.holds("switch:8 all-gather in-network: refused, gains nothing",
                      "gains nothing" in str(refusal), str(refusal))
+def check_more(report, binary):
+    for topology, kind, algorithm, share, microseconds in MORE:
+        expected = share * V / W1
+        name = f"{topology} {kind} {algorithm}"
+        if f"{expected * 1e6:.4f}" != f"{microseconds:.4f}":
+            report.failed(name, f"the formula gives {expected * 1e6:.4f}, the table {microseconds:.4f}")
+        for grain, options in GRAINS.items():
+            arguments = ["collective", kind, "--topology", topology, *FIGURES, "--algorithm",
+                         algorithm, *options]
+            what = f"{name}, {grain}"
+            guarded(report, what, check_collective, what, arguments, expected, binary)
+    for topology, kind, chosen, microseconds in LATENCY:
+        size = [] if kind == "barrier" else ["--bytes", "64B"]
+        arguments = ["collective", kind, "--topology", topology, "--bandwidth", "100GB/s",
+                     "--latency", "1us", *size, *chosen, "--full"]
+        what = f"{topology} {kind} {' '.join(chosen)}, latency"
+        guarded(report, what, check_collective, what, arguments, microseconds * 1e-6, binary)
 
 
 def check_contention(report, kind, beside, topology, binary):
@@ -409,6 +461,7 @@ def main():
     print(f"{'':<52} {'expected':>13} {'got':>13}      rel.err")
     check_table(report, binary)
     check_small(report, binary)
+    check_more(report, binary)
     for topology, kind, milliseconds in ASTRA:
         guarded(report, f"{topology} {kind}", check_bound, binary, topology, kind, milliseconds)
     guarded(report, "in-network", check_in_network, binary)

@@ -90,8 +90,12 @@ TEST_CASE("a permutation costs what its closed form says, priced part by part") 
       for (const int axis : call.axes) {
         const int size = row.m.axes[static_cast<std::size_t>(axis)].size;
         const Wiring wiring = size == 2 ? Wiring::pair : row.wiring;
-        net.axes.push_back(
-            {size, wiring, BytesPerSec{100e9}, row.latency, wiring == Wiring::ring ? 2 : 1, axis});
+        net.axes.push_back({size,
+                            wiring,
+                            BytesPerSec{100e9},
+                            row.latency,
+                            wiring == Wiring::ring ? 2 : 1,
+                            {axis}});
       }
       const Seconds expected =
           choose_algorithm(call.ask, net).best->closed_form(call.ask, net).time;

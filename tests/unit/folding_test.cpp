@@ -67,11 +67,24 @@ TEST_CASE("an all-to-all beside an all-gather on ring:8 ends alike folded and fu
 
 TEST_CASE("random pairs of concurrent collectives end alike folded and full") {
   std::mt19937 random(20240229);
-  const char* networks[] = {"ring:8",    "ring:7",    "ring:2",      "ring-oneway:6",
-                            "switch:8",  "switch:5",  "torus:4x4",   "torus:4x3",
-                            "torus:6x4", "torus:4x2", "torus:3x3x2", "torus:4x4x2",
-                            "line:5",    "mesh:3x4",  "full-mesh:4", "switch:4 | rails:3",
-                            "switch:2 | switch:3 | switch:2 /3", "torus:3x2 | switch:2"};
+  const char* networks[] = {"ring:8",
+                            "ring:7",
+                            "ring:2",
+                            "ring-oneway:6",
+                            "switch:8",
+                            "switch:5",
+                            "torus:4x4",
+                            "torus:4x3",
+                            "torus:6x4",
+                            "torus:4x2",
+                            "torus:3x3x2",
+                            "torus:4x4x2",
+                            "line:5",
+                            "mesh:3x4",
+                            "full-mesh:4",
+                            "switch:4 | rails:3",
+                            "switch:2 | switch:3 | switch:2 /3",
+                            "torus:3x2 | switch:2"};
   int pairs = 0;
   for (int round = 0; round < 160; ++round) {
     const std::string name = networks[random() % std::size(networks)];
@@ -85,9 +98,10 @@ TEST_CASE("random pairs of concurrent collectives end alike folded and full") {
       }
       if (axes.empty()) axes.push_back(static_cast<int>(random() % request.cluster.axes.size()));
       const GroupNet net = group_net(request.cluster, axes);
-      const CollectiveAsk ask{collective_kinds()[random() % collective_kinds().size()],
-                              Bytes{1e6 * static_cast<double>(1 + random() % 64)},
-                              1 + static_cast<int>(random() % 2)};
+      CollectiveAsk ask{collective_kinds()[random() % collective_kinds().size()],
+                        Bytes{1e6 * static_cast<double>(1 + random() % 64)},
+                        1 + static_cast<int>(random() % 2)};
+      if (rooted(ask.kind)) ask.root = static_cast<int>(random() % 64) % net.ranks();
       std::vector<const AlgorithmRow*> suited;
       for (const AlgorithmRow& row : algorithms()) {
         if (row.why_not(ask, net).empty()) suited.push_back(&row);

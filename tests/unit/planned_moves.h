@@ -171,15 +171,17 @@ class PlannedMoves {
 
   const ArrayPlay& plan_for(const ShardedCollective& c, const CollectiveCall& call) {
     const GroupNet net = group_net(network_.cluster, call.axes);
+    CollectiveAsk ask = call.ask;
     std::vector<const AlgorithmRow*> rows;
     for (const AlgorithmRow& row : algorithms()) {
       if (row.why_not(call.ask, net).empty()) rows.push_back(&row);
     }
     const AlgorithmRow* row = pick_(rows, c);
+    if (row->pieces != nullptr) ask.pieces = 2;
     const auto key = std::make_tuple(row, c.kind, call.axes, call.ask.targets);
     Entry& entry = plans_[key];
     if (entry.play != nullptr && !spoil_) return *entry.play;
-    entry.plan = row->plan(call.ask, net, net.sizes());
+    entry.plan = row->plan(ask, net, net.sizes());
     if (spoil_) spoil_(entry.plan, c);
     entry.play = std::make_unique<ArrayPlay>(entry.plan);
     return *entry.play;

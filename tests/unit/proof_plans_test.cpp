@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <string>
 
@@ -28,7 +29,12 @@ using testing::small_networks;
 using testing::unfolded;
 
 bool reduces(const CollectivePlan& plan) {
-  return plan.kind == Collective::reduce_scatter || plan.kind == Collective::all_reduce;
+  return plan.kind == Collective::reduce_scatter || plan.kind == Collective::all_reduce ||
+         plan.kind == Collective::reduce;
+}
+
+bool from_root(const CollectivePlan& plan) {
+  return plan.kind == Collective::broadcast || plan.kind == Collective::scatter;
 }
 
 // Elements of V: shards of this size, or of no whole number of elements; two a pair.
@@ -50,6 +56,7 @@ double promised(const CollectivePlan& plan, std::size_t rank, std::size_t e, std
   const std::size_t origin = e * n / elements;
   double sum = 0;
   for (std::size_t r = 0; r < n; ++r) sum += value(r, e);
+  const auto root = static_cast<std::size_t>(plan.root);
   switch (plan.kind) {
     case Collective::all_gather:
       return value(origin, e);
@@ -59,7 +66,16 @@ double promised(const CollectivePlan& plan, std::size_t rank, std::size_t e, std
       return origin == rank ? sum : std::nan("");
     case Collective::all_to_all:
       return e * n * n / elements % n == rank ? value(origin, e) : std::nan("");
+    case Collective::broadcast:
+      return value(root, e);
+    case Collective::reduce:
+      return rank == root ? sum : std::nan("");
+    case Collective::gather:
+      return rank == root ? value(origin, e) : std::nan("");
+    case Collective::scatter:
+      return origin == rank ? value(root, e) : std::nan("");
     case Collective::collective_permute:
+    case Collective::barrier:
       break;
   }
   const int last = static_cast<int>(plan.sizes.size()) - 1;
@@ -76,7 +92,9 @@ std::string execute(const CollectivePlan& plan, std::uint32_t deal, int shift = 
   Memories memories(n, std::vector<double>(elements, std::nan("")));
   for (std::size_t rank = 0; rank < n; ++rank) {
     for (std::size_t e = 0; e < elements; ++e) {
-      if (reduces(plan) || e * n / elements == rank) memories[rank][e] = value(rank, e);
+      const bool has = from_root(plan) ? static_cast<int>(rank) == plan.root
+                                       : reduces(plan) || e * n / elements == rank;
+      if (has) memories[rank][e] = value(rank, e);
     }
   }
   const ArrayPlay player(plan);
@@ -105,18 +123,25 @@ void each_plan(const std::string& topology, bool folded, Orders orders,
   std::vector<int> axes = testing::all_axes(c);
   do {
     const GroupNet net = group_net(c, axes);
-    std::vector<int> fold = net.sizes();
     const Fold orbits = Fold::orbits(c);
-    for (std::size_t i = 0; folded && i < fold.size(); ++i) {
-      fold[i] = orbits.step[static_cast<std::size_t>(net.axes[i].axes.front())];
-    }
+    const auto fold_of = [&](const AlgorithmRow& row, const CollectiveAsk& ask) {
+      std::vector<int> fold = row.fold(ask, net);
+      for (std::size_t i = 0; i < fold.size(); ++i) {
+        const auto axis = static_cast<std::size_t>(net.axes[i].axes.front());
+        fold[i] = std::lcm(fold[i], orbits.step[axis]);
+      }
+      return fold;
+    };
     for (const Collective kind : collective_kinds()) {
       for (const int shift : {1, 2}) {
-        const CollectiveAsk ask{kind, Bytes{1e6}, shift};
+        CollectiveAsk ask{kind, Bytes{1e6}, shift};
         if (shift > 1 && kind != Collective::collective_permute) continue;
+        if (kind == Collective::barrier) continue;  // moves no numbers
+        if (rooted(kind)) ask.root = net.ranks() / 2;
         for (const AlgorithmRow& row : algorithms()) {
           if (!row.why_not(ask, net).empty()) continue;
-          const CollectivePlan plan = row.plan(ask, net, fold);
+          ask.pieces = row.pieces == nullptr ? 0 : 2;
+          const CollectivePlan plan = row.plan(ask, net, folded ? fold_of(row, ask) : net.sizes());
           CAPTURE(axes);
           CAPTURE(kind);
           CAPTURE(shift);
@@ -200,12 +225,20 @@ TEST_CASE("proof of the proof: a send of another rank's chunk, or to another ran
     CollectivePlan other = plan;
     if (plan.share_of(plan.sends[i].chunks) == 1) return;  // it carries all there is
     int& origin = other.sends[i].chunks.origin;
+    bool changed = false;
     for (std::size_t a = 0; a < plan.sizes.size(); ++a) {  // an axis that the send tells apart
       if ((plan.sends[i].chunks.spread >> a & 1u) != 0) continue;
       origin = shifted(plan.sizes, origin, static_cast<int>(a), 1);
+      changed = true;
       break;
     }
-    CHECK(execute(other, 0, shift) != "");
+    ChunkSet& chunks = other.sends[i].chunks;
+    const int pieces = static_cast<int>(plan.piece_share.size());
+    if (!changed && chunks.pieces < pieces) {  // all shards, but not all pieces
+      chunks.piece = (chunks.piece + 1) % (pieces - chunks.pieces + 1);
+      changed = true;
+    }
+    if (changed) CHECK(execute(other, 0, shift) != "");
     if (plan.sends[i].reduces) return;  // a partial sum may reach its owner by any way
     CollectivePlan astray = plan;
     int& to = astray.sends[i].to;
@@ -261,6 +294,7 @@ TEST_CASE("proof of the proof: sends that wait for nothing are wrong in some ord
     each_plan(topology, false, Orders::given, [&](const CollectivePlan& plan, int shift) {
       if (plan.kind == Collective::all_to_all || plan.kind == Collective::collective_permute)
         return;
+      if (plan.kind == Collective::gather || plan.kind == Collective::scatter) return;  // straight
       CollectivePlan hasty = plan;
       hasty.after.clear();
       std::fill(hasty.after_offset.begin(), hasty.after_offset.end(), 0u);

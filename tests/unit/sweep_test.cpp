@@ -91,8 +91,12 @@ TEST_CASE("rates by the convention of nccl-tests") {
                       {Collective::all_gather, 800, 7.0 / 8},
                       {Collective::reduce_scatter, 800, 7.0 / 8},
                       {Collective::all_to_all, 100, 7.0 / 8},
+                      {Collective::broadcast, 800, 1},
+                      {Collective::reduce, 800, 1},
+                      {Collective::gather, 800, 7.0 / 8},
+                      {Collective::scatter, 800, 7.0 / 8},
                       {Collective::collective_permute, 100, 1}};
-  CHECK(std::size(rows) == collective_kinds().size());
+  CHECK(std::size(rows) + 1 == collective_kinds().size());  // a barrier has no bytes
   for (const Row& row : rows) {
     CAPTURE(to_text(row.kind));
     CHECK(nccl_size(row.kind, Bytes{800}, 8).v == row.size);

@@ -1,0 +1,168 @@
+#include "plan/rooted.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "base/file.h"
+#include "plan/algorithm_parts.h"
+
+namespace shardsim {
+
+CollectivePlan scatter_over(const PlanFrame& frame, const Forest& forest, int root) {
+  CollectivePlan plan = empty_plan(frame, Collective::scatter);
+  plan.root = root;
+  const int ranks = plan.ranks();
+  constexpr std::uint32_t kNone = 0xffffffffu;
+  std::vector<std::uint32_t> latest(static_cast<std::size_t>(ranks), kNone);  // send from or to
+  for (const TreeEdge& edge : forest.edges) {
+    const auto from = static_cast<std::size_t>(edge.from);
+    const int place = (edge.to - root + ranks) % ranks;
+    const int span = (edge.to - edge.from + ranks) % ranks;
+    Send send{.from = edge.from, .to = edge.to, .chunks = {.origin = edge.to}, .phase = edge.slot};
+    send.chunks.origins = std::min(span, ranks - place);
+    send.share = plan.share_of(send.chunks);
+    std::vector<std::uint32_t> waits;
+    if (latest[from] != kNone) waits.push_back(latest[from]);
+    latest[from] = latest[static_cast<std::size_t>(edge.to)] = plan.add(send, waits);
+  }
+  return plan;
+}
+
+namespace {
+
+// Signed hops by the shortest way along one axis; a tie of a ring goes forwards.
+int way(const GroupAxis& axis, int from, int to) {
+  if (!wrapped(axis)) return to - from;
+  const int forward = (to - from + axis.size) % axis.size;
+  return one_way(axis) || 2 * forward <= axis.size ? forward : forward - axis.size;
+}
+
+bool tie(const GroupAxis& axis, int hop_count) {
+  return wrapped(axis) && !one_way(axis) && 2 * std::abs(hop_count) == axis.size;
+}
+
+// Group axes in the order in which routes take them.
+std::vector<std::size_t> route_order(const GroupNet& net) {
+  std::vector<std::size_t> order(net.axes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return net.axes[a].axes < net.axes[b].axes; });
+  return order;
+}
+
+// One rank's way to or from the root.
+struct Way {
+  std::vector<int> hops;  // per group axis, signed
+  std::size_t lane = 0;   // axis of the root's port
+  bool split = false;     // over both ports of that axis
+  // The axis nearest to the port on which the way is whole; axes.size(): none.
+  std::size_t whole = 0;
+};
+
+Way way_of(const GroupNet& net, std::span<const std::size_t> order, std::vector<int> from,
+           std::vector<int> to) {
+  // `order` begins at the root's end of the way.
+  Way result;
+  const std::size_t none = net.axes.size();
+  result.hops.resize(none);
+  result.lane = result.whole = none;
+  for (const std::size_t i : order) {
+    result.hops[i] = way(net.axes[i], from[i], to[i]);
+    if (result.hops[i] == 0) continue;
+    const bool split = tie(net.axes[i], result.hops[i]);
+    if (result.lane == none) {
+      result.lane = i;
+      result.split = split;
+    } else if (result.whole == none && !split) {
+      result.whole = i;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<RootTurn> root_turns(const GroupNet& net, int root, Collective kind) {
+  const std::vector<int> sizes = net.sizes();
+  const bool out = kind == Collective::scatter;
+  std::vector<std::size_t> order = route_order(net);
+  if (!out) std::reverse(order.begin(), order.end());
+  const std::vector<int> here = rank_coordinates(sizes, root);
+  // latency, port's axis, hops along it, hops along the others
+  using Key = std::tuple<Seconds, std::size_t, int, std::vector<int>>;
+  std::vector<std::pair<Key, RootTurn>> keyed;
+  for (int rank = 0; rank < net.ranks(); ++rank) {
+    if (rank == root) continue;
+    const std::vector<int> there = rank_coordinates(sizes, rank);
+    const Way way = out ? way_of(net, order, here, there) : way_of(net, order, there, here);
+    RootTurn turn{{rank}, {}, net.axes[way.lane].w1, {}, 1};
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (way.hops[i] == 0) continue;
+      turn.latency += std::abs(way.hops[i]) * net.axes[i].latency;
+      turn.rate = std::min(turn.rate, net.axes[i].w1);
+    }
+    const Hop hop{static_cast<int>(way.lane), way.hops[way.lane] > 0 ? 1 : -1};
+    turn.lanes = {hop};
+    if (way.split) {
+      turn.lanes.push_back(reversed(hop));
+      if (way.whole == sizes.size()) {
+        turn.load = 0.5;
+      } else if (wrapped(net.axes[way.whole]) && !one_way(net.axes[way.whole])) {
+        if (way.hops[way.whole] < 0) continue;  // comes with its mirror image
+        const int across = (out ? -2 : 2) * way.hops[way.whole];
+        turn.ranks.push_back(shifted(sizes, rank, static_cast<int>(way.whole), across));
+      }
+    }
+    std::vector<int> others = way.hops;
+    const int along = std::abs(std::exchange(others[way.lane], 0));
+    keyed.push_back({{turn.latency, way.lane, along, others}, std::move(turn)});
+  }
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<RootTurn> turns;
+  for (auto& [key, turn] : keyed) turns.push_back(std::move(turn));
+  return turns;
+}
+
+CollectivePlan direct_rooted(const PlanFrame& frame, const GroupNet& net, Collective kind,
+                             int root) {
+  CollectivePlan plan = empty_plan(frame, kind);
+  plan.root = root;
+  const bool out = kind == Collective::scatter;
+  const auto add = [&](int rank, int phase, std::span<const std::uint32_t> waits) {
+    Send send{.from = out ? root : rank, .to = out ? rank : root, .chunks = {.origin = rank}};
+    send.share = plan.share_of(send.chunks);
+    send.phase = phase;
+    send.posted = true;
+    return plan.add(send, waits);
+  };
+  if (!one_grid(net)) {  // nothing is relayed from rank to rank
+    for (int rank = 0; rank < net.ranks(); ++rank) {
+      if (rank != root) add(rank, 0, {});
+    }
+    return plan;
+  }
+  std::map<std::pair<int, int>, std::vector<std::uint32_t>> latest;  // by port of the root
+  int phase = 0;
+  for (const RootTurn& turn : root_turns(net, root, kind)) {
+    throw_if_interrupted();
+    std::vector<std::uint32_t> waits;
+    for (const Hop& lane : turn.lanes) {
+      const std::vector<std::uint32_t>& before = latest[{lane.axis, lane.direction}];
+      waits.insert(waits.end(), before.begin(), before.end());
+    }
+    std::sort(waits.begin(), waits.end());
+    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+    std::vector<std::uint32_t> sent;
+    for (const int rank : turn.ranks) sent.push_back(add(rank, phase, waits));
+    ++phase;
+    for (const Hop& lane : turn.lanes) latest[{lane.axis, lane.direction}] = sent;
+  }
+  return plan;
+}
+
+}  // namespace shardsim
