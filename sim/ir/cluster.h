@@ -60,6 +60,8 @@ struct Level {
   std::string name;
   std::string kind;     // row of the topology table
   Seconds latency;      // per hop of a grid; per route through a switch
+  BytesPerSec bandwidth;  // of a link or port as stated; 0: a switch without ports of its own
+  double efficiency = 1;  // factor on it
   std::vector<int> up;  // star: ports that a route climbs from a device to this level's switch
   std::vector<int> down;  // and those that it descends to the destination, the same ones mirrored
   bool rails = false;     // star: one switch for each position inside (rail-optimised)

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/slices.h"
+
 namespace shardsim {
 
 namespace {
 
 constexpr int kMostDevices = 1 << 20;
 
-constexpr std::array<TopologyRow, 8> kTopologies = {{
+constexpr std::array<TopologyRow, 9> kTopologies = {{
     {"ring", "a ring with links in both directions", "ring:8", 1, 1, Wiring::ring, true},
     {"ring-oneway", "a ring with links in one direction", "ring-oneway:8", 1, 1,
      Wiring::ring_oneway, true},
@@ -20,6 +22,8 @@ constexpr std::array<TopologyRow, 8> kTopologies = {{
      Wiring::ring, true},
     {"mesh", "lines along every axis: a torus without its wraps", "mesh:4x4", 1, 8, Wiring::ring,
      false},
+    {kSlice, "a slice of a TPU pod: a torus or mesh, as the chip's ICI wraps it",
+     "tpu-slice:4x4x8", 1, 8, Wiring::ring, false},
     {"switch", "one full-bisection switch (also: nvlink); bandwidth is egress per device",
      "switch:8", 1, 8, Wiring::star, true},
     {"full-mesh", "a cable between any two devices; bandwidth is of one cable", "full-mesh:8", 1, 1,
@@ -50,6 +54,8 @@ struct Part {
   const TopologyRow* row = nullptr;
   BytesPerSec w1;
   Seconds latency;
+  BytesPerSec stated;  // w1 without the efficiency, of one port
+  double efficiency = 1;
   bool climbs = false;  // a switch without ports of its own, above those of the level below
 
   int size() const {
@@ -188,6 +194,8 @@ std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
                    : "bandwidth: 50 GB/s"});
       }
     }
+    part.stated = part.w1;
+    part.efficiency = efficiency;
     part.w1 = part.w1 * efficiency * std::max(1, level.nics_per_device.value);
     parts.push_back(part);
   }
@@ -226,6 +234,8 @@ class Builder {
     level.name = part.spec->name;
     level.kind = part.row->name;
     level.latency = part.latency;
+    level.bandwidth = part.climbs ? BytesPerSec{} : part.stated;
+    level.efficiency = part.efficiency;
     level.rails = part.row->rails;
     level.reduces = part.spec->in_network.value;
     made_.levels.push_back(level);
@@ -369,7 +379,9 @@ const TopologyRow* find_topology(std::string_view kind) {
 Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
                      std::vector<Problem>& problems) {
   const std::size_t before = problems.size();
-  const std::vector<Part> parts = parts_of(spec, link, problems);
+  const TopologySpec settled = settle_slices(spec, link.ici, problems);
+  if (problems.size() != before) return {};
+  const std::vector<Part> parts = parts_of(settled, link, problems);
   if (parts.empty()) return {};
   Cluster cluster = Builder(parts, problems).take();
   if (problems.size() != before) return {};

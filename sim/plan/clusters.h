@@ -25,11 +25,13 @@ std::span<const TopologyRow> topologies();
 
 const TopologyRow* find_topology(std::string_view kind);  // nullptr when unknown; nvlink is switch
 
-// The link figures a cluster is made with, after defaults from the chip; of the innermost level.
+// What a cluster is made with besides its topology: the link figures of the innermost level, after
+// defaults from the chip, and the slices that the chip comes in.
 struct LinkFigures {
   BytesPerSec bandwidth;  // W1, nominal
   double efficiency = 1;
   Seconds latency;
+  IciSpec ici = {};
 };
 
 // The cluster of one level, or of several. A switch level with a bandwidth of its own gives every

@@ -16,7 +16,9 @@ namespace shardsim {
 
 LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems) {
   LinkFigures link;
-  const TopologySpec& topology = spec.topology;
+  link.ici = spec.chip_spec.ici;
+  const bool levels = !spec.topology.levels.empty();
+  const LevelSpec& topology = levels ? spec.topology.levels.front() : spec.topology;
   if (topology.bandwidth.given) {
     link.bandwidth = topology.bandwidth.value;
   } else if (spec.chip_spec.link_bandwidth.given) {
@@ -26,7 +28,8 @@ LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems) {
         {topology.pos,
          fmt::format("expected a link bandwidth, found none: chip {} states no figure",
                      spec.chip_spec.name),
-         "add link: {bandwidth: 100 GB/s} to the topology"});
+         levels ? fmt::format("add bandwidth: 100 GB/s to level {}", topology.name)
+                : "add link: {bandwidth: 100 GB/s} to the topology"});
   }
   for (const ChipVariant& variant : spec.chip_spec.variants) {
     if (spec.variant.given && variant.name == spec.variant.value) link.efficiency = variant.link;

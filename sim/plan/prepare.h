@@ -38,8 +38,8 @@ struct Prepared {
 // Throws ConfigError with every problem found.
 Prepared prepare(const RunSpec& spec);
 
-// The link figures of a topology: its own, else the chip's; the chip variant's factor on the
-// latter. Appends a problem when neither states a bandwidth.
+// The link figures of a topology's innermost level: its own, else the chip's; times the level's
+// efficiency, else the chip variant's. Appends a problem when neither states a bandwidth.
 LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems);
 
 }  // namespace shardsim

@@ -55,12 +55,14 @@ Json schema_of(const Node& node) {
     }
     if (!node.row->choices.empty()) schema.emplace_back("enum", node.row->choices);
     if (std::find(shapes.begin(), shapes.end(), "array") != shapes.end()) {
-      schema.emplace_back("items", Object{{"type", "string"}});
+      const bool maps = !node.children.empty() && node.children.front().key == "[]";
+      schema.emplace_back("items",
+                          maps ? schema_of(node.children.front()) : Object{{"type", "string"}});
     }
   } else {
     schema.emplace_back("type", "object");
   }
-  if (!node.children.empty()) add_properties(node, schema);
+  if (!node.children.empty() && node.children.front().key != "[]") add_properties(node, schema);
   return schema;
 }
 

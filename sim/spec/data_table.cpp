@@ -27,6 +27,20 @@ std::vector<Field> chip_fields() {
       {"chip", "link_bandwidth", bandwidth, false, "none: the run must say it",
        "of one direction of one link (torus) or of one device's port (switch)",
        [](RunSpec& r, V v, Problems&) { r.chip_spec.link_bandwidth = v.as<BytesPerSec>(); }},
+      {"chip", "ici", map, false, "", "of a TPU: slices of its pod (topology kind tpu-slice)",
+       [](RunSpec& r, V v, Problems&) { r.chip_spec.ici.pos = v.key_pos; }},
+      {"chip", "ici.dims", count, true, "", "most axes of a slice",
+       [](RunSpec& r, V v, Problems&) { r.chip_spec.ici.dims = v.as<int>().value; }},
+      {"chip", "ici.chips", count, true, "", "of the largest slice",
+       [](RunSpec& r, V v, Problems&) { r.chip_spec.ici.chips = v.as<int>().value; }},
+      {"chip", "ici.wrap_length", count, true, "",
+       "an axis of this length wraps, a shorter one does not",
+       [](RunSpec& r, V v, Problems&) { r.chip_spec.ici.wrap_length = v.as<int>().value; },
+       {}, "wrap_cube"},
+      {"chip", "ici.wrap_cube", count, true, "",
+       "all axes wrap when all are multiples of this, otherwise none does",
+       [](RunSpec& r, V v, Problems&) { r.chip_spec.ici.wrap_cube = v.as<int>().value; },
+       {}, "wrap_length"},
       {"chip", "launch_overhead", seconds, false, "0", "added to every compute operation",
        [](RunSpec& r, V v, Problems&) { r.chip_spec.launch_overhead = v.as<Seconds>().value; }},
       {"chip", "variants", map, false, "", "named factors on the nominal figures"},
@@ -52,7 +66,7 @@ std::vector<Field> chip_fields() {
   static constexpr std::array<std::string_view, 5> kPeaks{"peak.bf16", "peak.fp16", "peak.fp32",
                                                           "peak.fp8", "peak.int8"};
   for (const std::string_view path : kPeaks) {
-    rows.push_back({"chip", path, flop_rate, false, "", "dense, one chip", store_peak});
+    rows.push_back({"chip", std::string(path), flop_rate, false, "", "dense, one chip", store_peak});
   }
   return rows;
 }

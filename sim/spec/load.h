@@ -22,27 +22,34 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides = 
 ChipSpec load_chip(const std::string& name_or_path);
 ModelSpec load_model(const std::string& name_or_path);
 
+// A short name, a name from configs/topologies or a path, as a person writes it at `pos`. Appends
+// problems and returns an empty topology when there is any.
+TopologySpec load_topology(const std::string& text, const SourcePos& pos,
+                           std::vector<Problem>& problems);
+
 // "ring:8", "torus:4x4x4", "switch:8". Only the form is checked here; kinds are plan's table.
 // Appends problems and returns an empty kind when the form is wrong.
 TopologySpec parse_topology(std::string_view text, const SourcePos& pos,
                             std::vector<Problem>& problems);
 
-// Names available in configs/chips, models, configs/runs.
+// Names available in configs/chips, configs/topologies, models, configs/runs.
 std::vector<std::string> chip_names();
+std::vector<std::string> topology_names();
 std::vector<std::string> model_names();
 std::vector<std::string> run_names();
 
 // One row of the YAML reference, from the table that drives the loader; enough to write a JSON
-// Schema. A path component * stands for any key: the map above it is open, all others are closed.
+// Schema. A path component * stands for any key: the map above it is open, all others are closed;
+// [] stands for any item of a list of maps.
 struct FieldRow {
-  std::string file;  // "run", "chip", "model", "block"
+  std::string file;  // "run", "topology", "chip", "model", "block"
   std::string path;  // "cluster.topology.link.bandwidth", "mesh.*"
   std::string type;  // "bandwidth (90 GB/s)", "count", "name, list of names or count", …
   bool required = false;
   std::string default_text;
   std::string help;
   // JSON Schema types that the value may have: string, integer, number, boolean, array (of
-  // strings), object. A quantity is a string; the integer 0 needs no unit where zero makes sense.
+  // strings, or of what the row [] below it says), object. A quantity is a string; the integer 0 needs no unit where zero makes sense.
   std::vector<std::string> shapes;
   std::vector<std::string> choices;  // the only legal texts; empty: any
   std::string unless;                // the key beside it that makes a required one optional

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
+#include "spec/topology.h"
 
 namespace shardsim {
 namespace {
@@ -27,27 +29,6 @@ std::vector<Step> steps(std::string_view path, const SourcePos& start) {
   }
 }
 
-Node scalar(std::string text, const SourcePos& pos) {
-  return {NodeKind::scalar, std::move(text), false, {}, pos};
-}
-
-// "torus:4x4" as {kind: torus, axes: {x: 4, y: 4}}; false and unchanged when the name is no good,
-// which is reported when the tree is read.
-bool spell_out_topology(Node& node) {
-  std::vector<Problem> reported_when_read;
-  const TopologySpec spec = parse_topology(node.text, node.pos, reported_when_read);
-  if (!reported_when_read.empty()) return false;
-  Node axes{NodeKind::map, "", false, {}, node.pos};
-  for (const AxisSpec& axis : spec.axes) {
-    axes.entries.push_back({axis.name, axis.pos, scalar(std::to_string(axis.size), axis.pos)});
-  }
-  Node whole{NodeKind::map, "", false, {}, node.pos};
-  whole.entries.push_back({"kind", node.pos, scalar(spec.kind.value, spec.kind.pos)});
-  whole.entries.push_back({"axes", node.pos, std::move(axes)});
-  node = std::move(whole);
-  return true;
-}
-
 // The entry of a key, made when there is none. Its position becomes the argument's, so that a key
 // missing in the new value is reported there.
 Node& child(Node& parent, const Step& step, bool replaced) {
@@ -59,6 +40,28 @@ Node& child(Node& parent, const Step& step, bool replaced) {
     at->key_pos = step.pos;
   }
   return at->node;
+}
+
+// The item of a list of maps that a step means, by its number from 0 or its name; nullptr, and a
+// problem, when there is none.
+Node* item(Node& list, const Step& step, std::vector<Problem>& problems) {
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < list.entries.size(); ++i) {
+    Node& node = list.entries[i].node;
+    const Node* name = node.find("name");
+    known.push_back(name == nullptr ? std::to_string(i) : name->text);
+    if (step.key == known.back() || step.key == std::to_string(i)) return &node;
+  }
+  problems.push_back({step.pos,
+                      fmt::format("expected {} or a number from 0 to {}, found \"{}\"",
+                                  joined_or(known), known.size() - 1, step.key),
+                      ""});
+  return nullptr;
+}
+
+bool holds_maps(const Node& node) {
+  return node.kind == NodeKind::list && !node.entries.empty() &&
+         node.entries.front().node.kind == NodeKind::map;
 }
 
 }  // namespace
@@ -81,8 +84,17 @@ void apply(const Override& change, Node& root, std::vector<Problem>& problems) {
   Node* at = &root;
   std::string path;
   for (const Step& step : all_steps) {
-    const bool short_name = path == "cluster.topology" && at->kind == NodeKind::scalar;
-    if (short_name && !spell_out_topology(*at)) return;
+    if (path == "cluster.topology" && at->kind == NodeKind::scalar) {
+      std::optional<Node> map = spelled_out_topology(*at);
+      if (!map) return;
+      *at = std::move(*map);
+    }
+    if (holds_maps(*at)) {
+      at = item(*at, step, problems);
+      if (at == nullptr) return;
+      path += "." + step.key;
+      continue;
+    }
     if (at->kind != NodeKind::map) *at = {NodeKind::map, "", false, {}, step.pos};
     at = &child(*at, step, &step == &all_steps.back());
     path += (path.empty() ? "" : ".") + step.key;

@@ -15,6 +15,8 @@ namespace {
 
 using Data = decltype(Value::data);
 
+constexpr double kLargestNumber = 1e6;
+
 // A map of one file that is being read.
 struct Place {
   std::string_view file;
@@ -114,8 +116,7 @@ bool is_axis_name(std::string_view text) {
 }
 
 bool names_an_axis(const Field& field) {
-  return field.type == FieldType::mesh_axis || field.path == "cluster.topology.axes.*" ||
-         field.path == "dims.*";
+  return field.type == FieldType::mesh_axis || field.path.ends_with("axes.*") || field.path == "dims.*";
 }
 
 SourcePos text_pos(const Node& node) {
@@ -134,10 +135,13 @@ class ValueReader {
     switch (field_.type) {
       case texts:
         return words("texts");
+      case names:
+        return words("names");
       case mesh_axis:
       case preset:
         return node_.kind == NodeKind::list ? words("names") : scalar();
       case map:
+      case maps:
       case name_or_map:
         must(false, "maps are read by read_map");
         return std::nullopt;
@@ -167,6 +171,8 @@ class ValueReader {
         return parsed(parse_large_count(node_.text, 1, std::numeric_limits<std::int64_t>::max()));
       case factor:
         return parsed(parse_factor(node_.text, 0, 1));
+      case number:
+        return parsed(parse_factor(node_.text, 0, kLargestNumber));
       case bytes:
         return positive(parse_bytes(node_.text));
       case bandwidth:
@@ -205,6 +211,10 @@ class ValueReader {
 
   std::optional<Data> any_text() const {
     if (trimmed(node_.text).empty()) return refuse_empty(node_);
+    if (field_.path.ends_with("levels.[].name") && !is_axis_name(node_.text)) {
+      return refuse(text_pos(node_), fmt::format("{}: expected letters, digits and _, found {}",
+                                                 name_, in_quotes(node_.text)));
+    }
     return Data(node_.text);
   }
 
@@ -264,6 +274,31 @@ class ValueReader {
 
 void read_map(const Place& place, const Node& node, RunSpec& into, Problems& problems);
 
+// The items of a list of maps, each read as its row says: the child [] of `field`.
+void read_items(const Field& field, const NodeEntry& entry, const Place& place, RunSpec& into,
+                Problems& problems) {
+  const Node& list = entry.node;
+  const std::string name = child_path(place.name, entry.key);
+  const auto refuse = [&](const Node& node, std::string_view expected) {
+    problems.push_back(
+        {node.pos, fmt::format("{}: expected a {}, found {}", name, expected, found(node)), ""});
+  };
+  if (list.kind != NodeKind::list || list.entries.empty()) {
+    const bool empty = list.kind == NodeKind::list;
+    return refuse(list, empty ? "list of maps with something in it" : type_row(field.type).text);
+  }
+  const Field* row = children({place.file, field.path, "", {}}).find(field.path + ".[]");
+  must(row != nullptr, "a list of maps has a row for its items");
+  for (const NodeEntry& item : list.entries) {
+    if (item.node.kind != NodeKind::map) {
+      refuse(item.node, "list of maps");
+      continue;
+    }
+    row->store(into, {"", item.node.pos, item.node.pos, {}}, problems);
+    read_map({place.file, row->path, name, item.node.pos}, item.node, into, problems);
+  }
+}
+
 void read_entry(const Field& field, const NodeEntry& entry, const Place& place, RunSpec& into,
                 Problems& problems) {
   const Node& node = entry.node;
@@ -275,6 +310,7 @@ void read_entry(const Field& field, const NodeEntry& entry, const Place& place, 
                         ""});
     return;
   }
+  if (field.type == FieldType::maps) return read_items(field, entry, place, into, problems);
   const bool by_name = field.type == FieldType::name_or_map && node.kind == NodeKind::scalar;
   const bool by_map = field.type == FieldType::map || field.type == FieldType::name_or_map;
   Value value{entry.key, entry.key_pos, text_pos(node), {}};
@@ -293,7 +329,7 @@ void read_entry(const Field& field, const NodeEntry& entry, const Place& place, 
   }
   if (field.store != nullptr) field.store(into, value, problems);
   if (by_map && !by_name) {
-    read_map({place.file, std::string(field.path), name, entry.key_pos}, node, into, problems);
+    read_map({place.file, field.path, name, entry.key_pos}, node, into, problems);
   }
 }
 

@@ -19,6 +19,16 @@ struct Chosen {
   bool given = false;
 };
 
+// The slices of a TPU pod that exist, and which of their axes wrap.
+struct IciSpec {
+  std::string chip;     // whose rule it is; empty: none
+  int dims = 0;         // most axes of a slice
+  int chips = 0;        // in the largest slice
+  int wrap_length = 0;  // an axis of this length wraps, shorter ones do not, longer ones are none
+  int wrap_cube = 0;    // or: all axes wrap when all are multiples of this, otherwise none does
+  SourcePos pos;
+};
+
 struct ChipVariant {
   std::string name;    // "scaling-book"
   double compute = 1;  // factors on the nominal figures
@@ -36,6 +46,7 @@ struct ChipSpec {
   Bytes memory_capacity;
   BytesPerSec memory_bandwidth;
   Chosen<BytesPerSec> link_bandwidth;  // per link or per device (switch), one direction
+  IciSpec ici;                         // of a TPU
   Seconds launch_overhead;             // added to every compute op
   std::vector<ChipVariant> variants;
 };
@@ -64,7 +75,8 @@ struct LevelSpec {
   SourcePos pos;
 };
 
-// A short name ("torus:4x4x4"), the map {kind, axes, link}, or {levels: [...]}, innermost first.
+// A short name ("torus:4x4x4"), the map {kind, axes, link}, or {levels: [...]}, innermost first;
+// written in the run or in a file of its own, configs/topologies/NAME.yaml.
 struct TopologySpec : LevelSpec {
   std::vector<LevelSpec> levels;  // empty: the cluster is the one level
   std::string text;               // as written, or rebuilt as a short name
@@ -127,6 +139,7 @@ struct RunSpec {
   Chosen<std::string> chip;     // the name as written
   ChipSpec chip_spec;           // loaded from configs/chips or a path
   Chosen<std::string> variant;  // of the chip; default: nominal
+  Chosen<std::string> topology_name;  // when it is written as a name or path
   TopologySpec topology;
   MeshSpec mesh;
   Chosen<std::string> model;

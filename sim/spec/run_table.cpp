@@ -7,13 +7,6 @@
 namespace shardsim {
 namespace {
 
-void store_topology(RunSpec& run, const Value& v, Problems& problems) {
-  if (v.is<std::string>()) {
-    run.topology = parse_topology(std::get<std::string>(v.data), v.pos, problems);
-  }
-  run.topology.pos = v.pos;
-}
-
 void store_mesh_axis(RunSpec& run, const Value& v, Problems&) {
   MeshAxisSpec axis{v.key, {}, 0, v.key_pos};
   if (v.is<int>()) {
@@ -54,30 +47,12 @@ std::vector<Field> machine_fields() {
       {"run", "cluster.variant", name, false, "nominal", "of the chip: factors on its figures",
        [](RunSpec& r, V v, Problems&) { r.variant = v.as<std::string>(); }},
       {"run", "cluster.topology", name_or_map, true, "",
-       "a short name such as torus:4x4x4, or {kind, axes, link}", store_topology},
-      {"run", "cluster.topology.kind", name, true, "", "a name from shardsim list topologies",
-       [](RunSpec& r, V v, Problems&) { r.topology.kind = v.as<std::string>(); }},
-      {"run", "cluster.topology.axes", map, false, "", "hardware axes, major first"},
-      {"run", "cluster.topology.axes.*", count, false, "", "devices along the axis",
+       "a short name such as torus:4x4x4, a name from configs/topologies, a path to a .yaml, or "
+       "{kind, axes, link} or {levels}",
        [](RunSpec& r, V v, Problems&) {
-         r.topology.axes.push_back({v.key, v.as<int>().value, v.key_pos});
+         if (v.is<std::string>()) r.topology_name = v.as<std::string>();
+         r.topology.pos = v.pos;
        }},
-      {"run", "cluster.topology.size", count, false, "", "instead of axes, for kinds with one axis",
-       [](RunSpec& r, V v, Problems&) {
-         r.topology.axes.push_back({"", v.as<int>().value, v.pos});
-       }},
-      {"run", "cluster.topology.link", map, false, "", "of every link, or of every device's port"},
-      {"run", "cluster.topology.link.bandwidth", bandwidth, false, "the chip's link_bandwidth",
-       "of one direction",
-       [](RunSpec& r, V v, Problems&) { r.topology.bandwidth = v.as<BytesPerSec>(); }},
-      {"run", "cluster.topology.link.latency", seconds, false, "0", "per hop; once on a switch",
-       [](RunSpec& r, V v, Problems&) { r.topology.latency = v.as<Seconds>(); }},
-      {"run", "cluster.topology.link.efficiency", factor, false, "the chip variant's, or 1",
-       "on the bandwidth",
-       [](RunSpec& r, V v, Problems&) { r.topology.efficiency = v.as<double>(); }},
-      {"run", "cluster.topology.in_network", flag, false, "false",
-       "the switch adds what passes (NVLS, SHARP): auto considers in-network all-reduce",
-       [](RunSpec& r, V v, Problems&) { r.topology.in_network = v.as<bool>(); }},
   };
 }
 
@@ -199,7 +174,7 @@ std::vector<Field> sharding_fields() {
 std::vector<Field> run_fields() {
   std::vector<Field> rows;
   for (const auto& part :
-       {machine_fields(), work_fields(), precision_fields(), sharding_fields()}) {
+       {machine_fields(), topology_fields("run", "cluster.topology."), work_fields(), precision_fields(), sharding_fields()}) {
     rows.insert(rows.end(), part.begin(), part.end());
   }
   return rows;

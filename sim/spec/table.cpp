@@ -16,30 +16,32 @@ constexpr std::array kTypes{
     TypeRow{FieldType::count, "count", "integer"},
     TypeRow{FieldType::large_count, "count", "integer"},
     TypeRow{FieldType::factor, "factor from 0 to 1", "number"},
+    TypeRow{FieldType::number, "number above 0", "number"},
     TypeRow{FieldType::bytes, "size (80 GiB)", "string"},
     TypeRow{FieldType::bandwidth, "bandwidth (90 GB/s)", "string"},
     TypeRow{FieldType::seconds, "time (1 us)", "string integer"},
     TypeRow{FieldType::flop_rate, "rate (989 TFLOP/s)", "string"},
     TypeRow{FieldType::texts, "list of texts", "array"},
+    TypeRow{FieldType::names, "list of names", "array"},
+    TypeRow{FieldType::maps, "list of maps", "array"},
     TypeRow{FieldType::name_or_map, "name or map", "string object"},
     TypeRow{FieldType::mesh_axis, "name, list of names or count", "string array integer"},
     TypeRow{FieldType::preset, "name, list of names or true/false", "string array boolean"},
     TypeRow{FieldType::flag, "flag (true or false)", "boolean"},
 };
 
-constexpr std::array<std::string_view, 9> kLater{"schedule",
+constexpr std::array<std::string_view, 8> kLater{"schedule",
                                                   "overlap",
                                                   "optimizer",
                                                   "moe",
                                                   "inference",
                                                   "objective",
                                                   "parallel",
-                                                  "cluster.topology.levels",
                                                   "cluster.topology.links"};
 
 std::vector<Field> all_fields() {
   std::vector<Field> rows;
-  for (const auto& part : {run_fields(), chip_fields(), model_fields()}) {
+  for (const auto& part : {run_fields(), topology_fields("topology", ""), chip_fields(), model_fields()}) {
     rows.insert(rows.end(), part.begin(), part.end());
   }
   return rows;
@@ -87,7 +89,7 @@ std::vector<FieldRow> field_rows() {
   std::vector<FieldRow> rows;
   for (const Field& field : fields()) {
     const TypeRow& type = type_row(field.type);
-    rows.push_back({std::string(field.file), std::string(field.path), std::string(type.text),
+    rows.push_back({std::string(field.file), field.path, std::string(type.text),
                     field.required, std::string(field.default_text), std::string(field.help),
                     split_words(type.shapes), field.choices, std::string(field.unless)});
   }

@@ -29,12 +29,15 @@ enum class FieldType : std::uint8_t {
   count,        // int, at least 1
   large_count,  // std::int64_t, at least 1
   factor,       // double in (0, 1]
+  number,       // double above 0
   bytes,
   bandwidth,
   seconds,
   flop_rate,
   texts,        // list of texts
-  name_or_map,  // topology: a short name, or a map with rows of its own
+  names,        // list of names, which may be empty
+  maps,         // list of maps, whose rows have the component [] in their path
+  name_or_map,  // topology: a name, or a map with rows of its own
   mesh_axis,    // names or a count
   preset,       // names or true/false
   flag          // true/false
@@ -69,12 +72,12 @@ struct Value {
 
 struct Field {
   std::string_view file;
-  std::string_view path;
+  std::string path;  // cluster.topology.axes.* is any key, cluster.topology.levels.[] any item
   FieldType type = FieldType::map;
   bool required = false;
   std::string_view default_text;
   std::string_view help;
-  // For a map: called before its entries are read, without data. nullptr: nothing to store.
+  // For a map, or an item of a list of maps: called before its entries are read, without data. nullptr: nothing to store.
   void (*store)(RunSpec&, const Value&, Problems&) = nullptr;
   std::vector<std::string> choices = {};  // FieldType::choice
   std::string_view unless = {};  // a required key may be missing where this one is beside it
@@ -85,6 +88,8 @@ std::span<const Field> fields();
 // Its parts.
 std::vector<Field> run_fields();                   // run_table.cpp
 std::vector<Field> chip_fields(), model_fields();  // data_table.cpp; a block's rows, too
+// topology_table.cpp: the map of a topology, whose keys begin with `prefix` in files of that kind.
+std::vector<Field> topology_fields(std::string_view file, const std::string& prefix);
 
 // Keys that the file format has, but this version does not: paths in a run file.
 std::span<const std::string_view> later_fields();

@@ -1,0 +1,137 @@
+#include "spec/library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace shardsim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> yaml_names(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (fs::directory_iterator at(folder, none), end; at != end; at.increment(none)) {
+    if (at->path().extension() == ".yaml") names.push_back(at->path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> names_in(const Library& library) {
+  return yaml_names(fs::path(data_dir()) / library.folder);
+}
+
+bool is_path(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") ||
+         text.ends_with(".yml") || text.ends_with(".json");
+}
+
+namespace {
+
+// Short where it can be: the path from the working directory, when it is below it.
+std::string shown_path(const fs::path& path) {
+  std::error_code none;
+  const std::string here = fs::current_path(none).string() + "/";
+  const std::string whole = path.string();
+  return whole.starts_with(here) ? whole.substr(here.size()) : whole;
+}
+
+// "did you mean …" among the YAML files beside a path that does not exist.
+std::string nearest_file(const fs::path& path) {
+  std::vector<std::string> files;
+  for (const std::string& name : yaml_names(path.has_parent_path() ? path.parent_path() : ".")) {
+    files.push_back((path.parent_path() / (name + ".yaml")).string());
+  }
+  const std::string close = nearest(path.string(), files);
+  return close.empty() ? "" : fmt::format("did you mean {}?", close);
+}
+
+// Why a path is no file to read, or nothing.
+std::optional<std::string> why_no_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return "no such file";
+  if (fs::is_directory(status)) return "expected a file, found a directory";
+  const auto size = fs::is_regular_file(status) ? fs::file_size(path, error) : 0;
+  if (!error && size > kLargestYaml) {
+    return fmt::format("expected a file of at most {}, found one of {}",
+                       to_text(Bytes{static_cast<double>(kLargestYaml)}),
+                       to_text(Bytes{static_cast<double>(size)}));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Node open_yaml(const std::string& path, const SourcePos& wanted_at,
+               std::vector<Problem>& problems) {
+  if (const auto why = why_no_file(path)) {
+    const std::string hint = fs::exists(path) ? "" : nearest_file(path);
+    const bool by_name = wanted_at.source != nullptr;
+    SourcePos at = wanted_at;
+    if (!by_name) at = {std::make_shared<const Source>(Source{path, ""}), 0, 0, 1};
+    problems.push_back({at, by_name ? fmt::format("{}: {}", path, *why) : *why, hint});
+    return {};
+  }
+  std::string text = read_file(path, kLargestYaml);
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  const auto source = std::make_shared<const Source>(Source{shown_path(path), std::move(text)});
+  return parse_yaml(source, 0, problems);
+}
+
+namespace {
+
+std::vector<std::string> names_starting(std::span<const std::string> names,
+                                        std::string_view start) {
+  std::vector<std::string> longer;
+  if (start.empty()) return longer;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(longer),
+               [&](const std::string& name) { return name.starts_with(start); });
+  return longer;
+}
+
+}  // namespace
+
+std::optional<std::string> locate(const Library& library, const Chosen<std::string>& wanted,
+                                  std::vector<Problem>& problems) {
+  const std::string& text = wanted.value;
+  if (library.what == kModels.what && text.ends_with(".json")) {
+    problems.push_back({wanted.pos, "reading a config.json is not available in this version", ""});
+    return std::nullopt;
+  }
+  if (is_path(text)) {
+    const bool from_file = wanted.pos.source && wanted.pos.source->name != "--set";
+    const fs::path folder = from_file ? fs::path(wanted.pos.source->name).parent_path() : "";
+    return (folder / text).lexically_normal().string();
+  }
+  const auto names = names_in(library);
+  if (std::find(names.begin(), names.end(), text) != names.end()) {
+    return (fs::path(data_dir()) / library.folder / (text + ".yaml")).string();
+  }
+  std::string hint = suggestion(text, names);
+  const auto longer = names_starting(names, text);
+  if (!longer.empty()) hint = fmt::format("did you mean {}?", joined_or(longer));
+  if (hint.empty()) hint = fmt::format("see: shardsim list {}", library.plural);
+  problems.push_back({wanted.pos,
+                      fmt::format("expected a {} from {}{}, found {}", library.what, library.folder,
+                                  library.also, in_quotes(text)),
+                      std::move(hint)});
+  return std::nullopt;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,41 @@
+// Folders of files that are asked for by name, and how one of them is opened.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/problem.h"
+#include "spec/fields.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+struct Library {
+  std::string_view what;    // kind of the file in the table of fields
+  std::string_view folder;  // under data_dir()
+  std::string_view plural;  // shardsim list …
+  std::string_view also;    // what may be written instead of a name
+};
+inline constexpr Library kChips{"chip", "configs/chips", "chips", ""};
+inline constexpr Library kTopologies{"topology", "configs/topologies", "topologies",
+                                     " or a short name such as ring:8"};
+inline constexpr Library kModels{"model", "models", "models", ""};
+inline constexpr Library kBlocks{"block", "models/blocks", "blocks", ""};
+inline constexpr Library kRuns{"run", "configs/runs", "runs", ""};
+
+std::vector<std::string> names_in(const Library& library);
+
+bool is_path(std::string_view text);  // it has a / or ends in .yaml
+
+// The file that a name or path means; nothing when there is none, with the reason in `problems`. A
+// path starts from the folder of the file that it is written in.
+std::optional<std::string> locate(const Library& library, const Chosen<std::string>& wanted,
+                                  std::vector<Problem>& problems);
+
+// The tree of a file. `wanted_at` is where its name was written (source null: the command line). A
+// node without a source means that nothing could be read; the reason is among the problems.
+Node open_yaml(const std::string& path, const SourcePos& wanted_at, std::vector<Problem>& problems);
+
+}  // namespace shardsim

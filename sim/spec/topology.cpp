@@ -1,0 +1,220 @@
+#include "spec/topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "spec/library.h"
+#include "spec/load.h"
+#include "spec/read.h"
+#include "spec/table.h"
+
+namespace shardsim {
+
+namespace {
+
+constexpr double kMostDevices = 1e6;  // device ids and products of sizes stay inside an int
+
+void check_device_count(const TopologySpec& topology, const SourcePos& pos, Problems& problems) {
+  double devices = 1;
+  for (const AxisSpec& axis : topology.axes) devices *= axis.size;
+  if (devices <= kMostDevices) return;
+  problems.push_back(
+      {pos, fmt::format("expected at most {:.0f} devices, found {:.4g}", kMostDevices, devices),
+       ""});
+}
+
+std::string short_name(const TopologySpec& topology) {
+  std::string text = topology.kind.value + ":";
+  for (std::size_t i = 0; i < topology.axes.size(); ++i) {
+    text += (i == 0 ? "" : "x") + std::to_string(topology.axes[i].size);
+  }
+  return text;
+}
+
+// A level, or all of a cluster that has only one, as `node` writes it.
+void finish_level(const Node& node, const std::string& name, const SourcePos& pos, LevelSpec& level,
+                  std::vector<Problem>& problems) {
+  const bool has_axes = node.find("axes") != nullptr;
+  if (has_axes == (node.find("size") != nullptr)) {
+    problems.push_back({pos,
+                        fmt::format("{}: expected axes or size, found {}", name,
+                                    has_axes ? "both" : "neither"),
+                        "axes: {x: 4, y: 4}"});
+    return;
+  }
+  for (AxisSpec& axis : level.axes) {
+    if (!axis.name.empty()) continue;
+    axis.name = level.name.empty() ? axis_name(level.kind.value, 0) : level.name;
+  }
+}
+
+// Keys of a single level that say nothing beside levels.
+constexpr std::array<std::string_view, 8> kOfOneLevel{
+    "kind", "axes", "size", "link", "wrap", "double_link", "nics_per_device", "in_network"};
+
+void check_names(const Node& list, const TopologySpec& topology, std::vector<Problem>& problems) {
+  std::vector<std::string> levels, axes;
+  const auto taken = [](std::vector<std::string>& names, const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+    names.push_back(name);
+    return false;
+  };
+  for (std::size_t l = 0; l < topology.levels.size(); ++l) {
+    const LevelSpec& level = topology.levels[l];
+    const Node* name = list.entries[l].node.find("name");
+    if (name == nullptr) continue;
+    if (taken(levels, level.name)) {
+      problems.push_back(
+          {name->pos, fmt::format("expected levels of different names, found a second {}",
+                                  level.name), ""});
+      continue;
+    }
+    for (const AxisSpec& axis : level.axes) {
+      if (!taken(axes, axis.name)) continue;
+      problems.push_back(
+          {axis.pos, fmt::format("expected axes of different names, found a second {} in level {}",
+                                 axis.name, level.name), ""});
+    }
+  }
+}
+
+// What the map of a topology needs beyond its single fields.
+void finish(const Node& node, const std::string& name, TopologySpec& topology,
+            std::vector<Problem>& problems) {
+  const Node* levels = node.find("levels");
+  if (levels == nullptr) {
+    const std::size_t before = problems.size();
+    finish_level(node, name, topology.pos, topology, problems);
+    if (problems.size() != before) return;
+    topology.text = short_name(topology);
+    return check_device_count(topology, topology.pos, problems);
+  }
+  for (const NodeEntry& entry : node.entries) {
+    if (std::find(kOfOneLevel.begin(), kOfOneLevel.end(), entry.key) == kOfOneLevel.end()) continue;
+    problems.push_back({entry.key_pos,
+                        fmt::format("{}: expected levels alone, found {} beside them", name,
+                                    entry.key),
+                        "write it in the level that it is of"});
+  }
+  if (topology.levels.size() != levels->entries.size()) return;  // reported when read
+  for (std::size_t l = 0; l < topology.levels.size(); ++l) {
+    LevelSpec& level = topology.levels[l];
+    finish_level(levels->entries[l].node, fmt::format("level {}", level.name), level.pos, level,
+                 problems);
+  }
+  check_names(*levels, topology, problems);
+}
+
+bool is_short(std::string_view text) {
+  return text.find(':') != std::string_view::npos && !is_path(text);
+}
+
+// A short name, or the file that a name or path means.
+void read_by_name(const Chosen<std::string>& wanted, RunSpec& into, std::vector<Problem>& problems) {
+  if (is_short(wanted.value)) {
+    into.topology = parse_topology(wanted.value, wanted.pos, problems);
+    into.topology.pos = wanted.pos;
+    return;
+  }
+  const auto path = locate(kTopologies, wanted, problems);
+  if (!path) return;
+  const Node root = open_yaml(*path, wanted.pos, problems);
+  if (!root.pos.source) return;
+  into.topology.pos = root.pos;
+  read_fields("topology", root, into, problems);
+  if (root.kind == NodeKind::map) finish(root, "topology", into.topology, problems);
+  into.topology.text = std::filesystem::path(*path).stem().string();
+}
+
+}  // namespace
+
+void read_topology(const Node& root, RunSpec& run, std::vector<Problem>& problems) {
+  const Node* cluster = root.find("cluster");
+  const Node* node = cluster == nullptr ? nullptr : cluster->find("topology");
+  if (run.topology_name.given) {
+    read_by_name(run.topology_name, run, problems);
+  } else if (node != nullptr && node->kind == NodeKind::map) {
+    finish(*node, "cluster.topology", run.topology, problems);
+  }
+}
+
+TopologySpec load_topology(const std::string& text, const SourcePos& pos,
+                           std::vector<Problem>& problems) {
+  const std::size_t before = problems.size();
+  RunSpec run;
+  read_by_name({text, pos, true}, run, problems);
+  return problems.size() == before ? run.topology : TopologySpec{};
+}
+
+TopologySpec parse_topology(std::string_view text, const SourcePos& pos,
+                            std::vector<Problem>& problems) {
+  const auto before = problems.size();
+  const auto name = trimmed(text);
+  const auto colon = name.find(':');
+  if (colon == std::string_view::npos || colon == 0) {
+    problems.push_back({pos,
+                        fmt::format("expected a topology such as ring:8 or torus:4x4x4, found {}",
+                                    in_quotes(name)),
+                        ""});
+    return {};
+  }
+  const auto offset = static_cast<std::size_t>(name.data() - text.data());
+  TopologySpec topology;
+  topology.text = std::string(name);
+  topology.pos = pos;
+  topology.kind = {std::string(name.substr(0, colon)),
+                   pos.at(static_cast<int>(offset), static_cast<int>(colon)), true};
+  for (std::size_t at = colon + 1; at <= name.size();) {
+    const auto end = std::min(name.find('x', at), name.size());
+    const auto digits = name.substr(at, end - at);
+    auto size = parse_count(digits, 1, std::numeric_limits<int>::max());
+    const SourcePos here =
+        pos.at(static_cast<int>(offset + at), std::max(1, static_cast<int>(digits.size())));
+    if (trimmed(digits) != digits) size.error = "expected a topology without blanks";
+    if (!size) problems.push_back({here, size.error, "topologies read ring:8 or torus:4x4x4"});
+    topology.axes.push_back(
+        {axis_name(topology.kind.value, topology.axes.size()), size.value, here});
+    at = end + 1;
+  }
+  if (problems.size() == before) check_device_count(topology, pos, problems);
+  return problems.size() == before ? topology : TopologySpec{};
+}
+
+namespace {
+
+Node scalar(std::string text, const SourcePos& pos) {
+  return {NodeKind::scalar, std::move(text), false, {}, pos};
+}
+
+}  // namespace
+
+std::optional<Node> spelled_out_topology(const Node& name) {
+  std::vector<Problem> reported_when_read;
+  if (!is_short(name.text)) {
+    const auto path = locate(kTopologies, {name.text, name.pos, true}, reported_when_read);
+    if (!path) return std::nullopt;
+    Node root = open_yaml(*path, name.pos, reported_when_read);
+    if (root.kind != NodeKind::map) return std::nullopt;
+    return root;
+  }
+  const TopologySpec spec = parse_topology(name.text, name.pos, reported_when_read);
+  if (!reported_when_read.empty()) return std::nullopt;
+  Node axes{NodeKind::map, "", false, {}, name.pos};
+  for (const AxisSpec& axis : spec.axes) {
+    axes.entries.push_back({axis.name, axis.pos, scalar(std::to_string(axis.size), axis.pos)});
+  }
+  Node whole{NodeKind::map, "", false, {}, name.pos};
+  whole.entries.push_back({"kind", name.pos, scalar(spec.kind.value, spec.kind.pos)});
+  whole.entries.push_back({"axes", name.pos, std::move(axes)});
+  return whole;
+}
+
+}  // namespace shardsim
