@@ -110,20 +110,24 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
                   "all-gather, reduce-scatter, all-reduce, all-to-all, broadcast, reduce, gather, "
                   "scatter, collective-permute, barrier")
       ->required();
-  sub->add_option("--topology", args.topology, "ring:8, ring-oneway:8, torus:4x4x4, switch:8")
+  sub->add_option("--topology", args.topology, "a short name such as ring:8 or torus:4x4x4, a name from list topologies, a .yaml")
       ->required();
   sub->add_option("--bandwidth", args.bandwidth,
-                  "of one directed link, e.g. 100GB/s or '180 GB/s both ways'")
-      ->required();
+                  "of one directed link of the innermost level, e.g. 100GB/s or '180 GB/s both "
+                  "ways' (default: what the topology states, or the chip's)");
   sub->add_option("--latency", args.latency,
-                  "per hop (per route on a switch), e.g. 1us (default 0)");
+                  "per hop (per route on a switch) of the innermost level, e.g. 1us (default: what "
+                  "the topology states, or 0)");
+  sub->add_option("--chip", args.chip, "whose link bandwidth is the default, and whose slices");
+  sub->add_option("--mesh", args.mesh,
+                  "sizes of mesh axes, first major, e.g. X=4,Y=4 (default: the hardware axes)");
   sub->add_option("--bytes", args.bytes, "V, e.g. 64MiB (a barrier has none)");
   sub->add_option("--bytes-per-rank", args.bytes_per_rank, "the buffer of one rank instead of V");
   sub->add_option("--sweep-bytes", args.sweep_bytes,
                   "START:END[:FACTOR] of V instead, e.g. 1KiB:1GiB (default factor 2)");
   sub->add_option("--algorithm", args.algorithm,
                   "a name from `list collectives` (default auto: smallest closed form)");
-  sub->add_option("--over", args.over, "axes of the group, e.g. x,y (default: all)");
+  sub->add_option("--over", args.over, "mesh or hardware axes of the group, e.g. x,y (default: all)");
   sub->add_option("--shift", args.shift,
                   "collective-permute: ranks further along the last axis (default 1)");
   sub->add_option("--root", args.root,
@@ -148,9 +152,9 @@ void declare_explain(CLI::App& app, ExplainArguments& args) {
   sub->add_option("--dims", args.dims, "sizes of the dims, e.g. I=1024,J=4096");
   sub->add_option("--dtype", args.dtype, "of all arrays (default bf16)");
   sub->add_option("--topology", args.topology,
-                  "torus:4x2, switch:8 (default a torus with one axis for each mesh axis)");
+                  "as in collective (default a torus with one axis for each mesh axis)");
   sub->add_option("--bandwidth", args.bandwidth,
-                  "of one directed link, e.g. 100GB/s (default: no prices)");
+                  "of one directed link, e.g. 100GB/s (default: what the topology states, or no prices)");
   sub->add_option("--latency", args.latency, "per hop, e.g. 1us (default 0)");
   sub->add_option("--device-order", args.device_order,
                   "row-major: the first mesh axis is major, as in JAX; or innermost-first");

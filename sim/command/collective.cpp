@@ -7,12 +7,14 @@
 
 #include "base/problem.h"
 #include "command/arguments.h"
+#include "command/network.h"
 #include "command/sweep_bytes.h"
 #include "plan/clusters.h"
 #include "plan/collective_run.h"
+#include "plan/network_text.h"
+#include "plan/placement.h"
 #include "report/reports.h"
 #include "report/sweep.h"
-#include "spec/load.h"
 
 namespace shardsim {
 
@@ -30,35 +32,34 @@ Collective kind_named(const char* option, const std::string& name, std::vector<P
   return Collective::all_gather;
 }
 
+// Cluster axes of the group: those of the mesh axes that --over names, or all.
 std::vector<int> axes_named(const std::optional<std::string>& given, const Cluster& cluster,
-                            std::vector<Problem>& problems) {
-  std::vector<std::string> names;
-  std::vector<int> all;
-  for (const Axis& axis : cluster.axes) {
-    all.push_back(static_cast<int>(names.size()));
-    names.push_back(axis.name);
-  }
-  if (!given) return all;
-  const std::string& over = *given;
+                            const Mesh& mesh, std::vector<Problem>& problems) {
   std::vector<int> axes;
+  const auto take = [&](const MeshAxis& axis) {
+    axes.insert(axes.end(), axis.axes.begin(), axis.axes.end());
+  };
+  if (!given) {
+    for (const MeshAxis& axis : mesh.axes) take(axis);
+    return axes;
+  }
+  const std::string& over = *given;
+  std::vector<std::string> taken;
   const SourcePos pos = argument_pos("--over", over);
-  std::size_t from = 0;
-  while (from <= over.size()) {
+  for (std::size_t from = 0; from <= over.size();) {
     const std::size_t comma = std::min(over.find(',', from), over.size());
     const std::string name = over.substr(from, comma - from);
-    const auto at = std::find(names.begin(), names.end(), name);
     const SourcePos here =
         pos.at(static_cast<int>(from), std::max(1, static_cast<int>(name.size())));
-    if (at == names.end()) {
+    if (const MeshAxis* axis = mesh.find(name); axis == nullptr) {
       problems.push_back({here,
                           fmt::format("expected an axis of {}, found \"{}\"", cluster.text, name),
-                          suggestion(name, names)});
+                          suggestion(name, mesh.names())});
+    } else if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
+      problems.push_back({here, fmt::format("axis {} is named twice", name), ""});
     } else {
-      const int axis = static_cast<int>(at - names.begin());
-      if (std::find(axes.begin(), axes.end(), axis) != axes.end()) {
-        problems.push_back({here, fmt::format("axis {} is named twice", name), ""});
-      }
-      axes.push_back(axis);
+      taken.push_back(name);
+      take(*axis);
     }
     from = comma + 1;
   }
@@ -76,9 +77,7 @@ Bytes from_rank(Collective kind, Bytes per_rank, int ranks) {
 std::vector<std::string> collective_assumptions(const CollectiveRequest& request,
                                                 const std::string& per_rank) {
   std::vector<std::string> said;
-  const Port& port = request.cluster.ports.front();
-  said.push_back(fmt::format("every directed link of {} has {} and latency {}",
-                             request.cluster.text, to_text(port.bandwidth), to_text(port.latency)));
+  said.push_back(network_text(request.cluster));
   std::vector<std::string> meanings;
   for (const CollectiveCall& call : request.calls) {
     std::string meaning =
@@ -92,30 +91,37 @@ std::vector<std::string> collective_assumptions(const CollectiveRequest& request
                      ? "fluid grain: a collective is one transfer per port; exact when nothing "
                        "else touches the port or latency is 0 and all ranks do alike"
                      : "flow grain: every message is a flow; links are shared max-min fairly");
+  const int classes = common_fold(request.cluster, request.calls, request.grain).classes();
   said.push_back(request.full ? "nothing folded: every device replayed"
-                              : "folded by symmetry: a class of devices stands for all that do the "
-                                "same (--full replays "
-                                "each)");
+                              : fmt::format("folded by symmetry: {} {} for all (--full replays "
+                                            "each)",
+                                            classes,
+                                            classes == 1 ? "class of devices stands"
+                                                         : "classes of devices stand"));
   for (const CollectiveCall& call : request.calls) say_assumption(call.algorithm, said);
   said.push_back(
-      "all groups of the axes run at once; reduction arithmetic and software overhead cost "
-      "nothing");
+      groups_text(request.cluster, mesh_of(request), request.calls.front().axes));
+  said.push_back("reduction arithmetic and software overhead cost nothing");
   return said;
 }
 
-// The cluster that the arguments describe; empty when there is a problem.
-Cluster read_cluster(const CollectiveArguments& args, std::vector<Problem>& problems) {
-  const TopologySpec topology =
-      parse_topology(args.topology, argument_pos("--topology", args.topology), problems);
-  LinkFigures link;
-  link.bandwidth = quantity("--bandwidth", args.bandwidth, parse_bandwidth, problems);
-  link.latency = quantity("--latency", args.latency, parse_seconds, problems);
-  if (link.bandwidth == BytesPerSec{0} && problems.empty()) {
-    problems.push_back(
-        {argument_pos("--bandwidth", args.bandwidth), "expected a bandwidth above 0, found 0", ""});
+// Sets the cluster and mesh that the arguments describe; the cluster is empty when there is a problem.
+void read_network(const CollectiveArguments& args, CollectiveRequest& request,
+                  std::vector<Problem>& problems) {
+  const std::size_t before = problems.size();
+  const StatedNetwork stated = stated_network(
+      {args.topology, args.bandwidth, args.latency, args.chip, args.mesh}, problems);
+  const std::vector<AxisSpec> sizes = sizes_of("--mesh", args.mesh, problems);
+  if (problems.size() == before && !stated.priced) {
+    problems.push_back({argument_pos("--topology", args.topology),
+                        "expected a topology that states a bandwidth, or --bandwidth, found neither",
+                        "for example --bandwidth 100GB/s, of one directed link"});
   }
-  if (topology.kind.value.empty()) return {};
-  return make_cluster(topology, link, problems);
+  if (problems.size() != before) return;
+  request.cluster = make_cluster(stated.topology, stated.link, problems);
+  if (sizes.empty() || problems.size() != before) return;
+  request.mesh = place_mesh(row_major(sizes, argument_pos("--mesh", args.mesh)), request.cluster,
+                            problems);
 }
 
 // --bytes, --bytes-per-rank or the sizes of --sweep-bytes, as written; none for barriers alone.
@@ -217,8 +223,9 @@ struct Calls {
 };
 
 Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kinds, Bytes size,
-                 const Cluster& cluster, std::vector<Problem>& problems) {
-  const std::vector<int> axes = axes_named(args.over, cluster, problems);
+                 const CollectiveRequest& request, std::vector<Problem>& problems) {
+  const Cluster& cluster = request.cluster;
+  const std::vector<int> axes = axes_named(args.over, cluster, mesh_of(request), problems);
   throw_if_any(problems);
   check_shift(args, kinds, cluster.axes[static_cast<std::size_t>(axes.back())], problems);
   const GroupNet net = group_net(cluster, axes);
@@ -283,10 +290,10 @@ Reading read_requests(const CollectiveArguments& args) {
   request.full = args.full;
   const std::vector<Bytes> sizes = read_sizes(args, problems);
   const std::vector<Wanted> kinds = read_kinds(args, problems);
-  request.cluster = read_cluster(args, problems);
+  read_network(args, request, problems);
   throw_if_any(problems);
   for (const Bytes size : sizes) {
-    Calls made = make_calls(args, kinds, size, request.cluster, problems);
+    Calls made = make_calls(args, kinds, size, request, problems);
     request.calls = std::move(made.calls);
     refuse_too_large(request, argument_pos("--topology", args.topology));
     reading.requests.push_back(request);
@@ -353,9 +360,7 @@ std::string simulate_sweep(const CollectiveArguments& args, const Reading& readi
   const CollectiveInstance described = describe_call(call, request.cluster, {});
   Sweep sweep;
   sweep.kind = call.ask.kind;
-  for (const int a : call.axes) {
-    sweep.axes.push_back(request.cluster.axes[static_cast<std::size_t>(a)].name);
-  }
+  sweep.axes = axis_names(mesh_of(request), call.axes);
   sweep.ranks = described.devices;
   sweep.topology = request.cluster.text;
   sweep.devices = request.cluster.devices();

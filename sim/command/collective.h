@@ -10,7 +10,7 @@ namespace shardsim {
 
 // As written on the command line.
 struct CollectiveArguments {
-  std::string kind, topology, bandwidth, latency = "0", algorithm = "auto";
+  std::string kind, topology, bandwidth, latency, chip, mesh, algorithm = "auto";
   std::optional<std::string> bytes, bytes_per_rank, sweep_bytes, over;
   std::string grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> beside;

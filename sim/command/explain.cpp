@@ -13,6 +13,7 @@
 #include "base/problem.h"
 #include "base/text.h"
 #include "command/arguments.h"
+#include "command/network.h"
 #include "plan/clusters.h"
 #include "plan/explain.h"
 #include "plan/placement.h"
@@ -77,53 +78,12 @@ void refuse_others(const ExplainArguments& args, Form form, std::vector<Problem>
   }
 }
 
-bool is_name(std::string_view text) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  return !text.empty() && letter(text.front()) &&
-         std::all_of(text.begin(), text.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
-
-// One "X=4" of a list that stands at `pos`.
-void take_size(std::string_view item, const SourcePos& pos, std::vector<AxisSpec>& sizes,
-               std::vector<Problem>& problems) {
-  const std::size_t equals = std::min(item.find('='), item.size());
-  const std::string_view name = trimmed(item.substr(0, equals));
-  if (equals == item.size() || !is_name(name)) {
-    problems.push_back({pos, fmt::format("expected NAME=SIZE, found {}", in_quotes(trimmed(item))),
-                        "for example X=4"});
-    return;
-  }
-  const std::string_view digits = trimmed(item.substr(equals + 1));
-  const Parsed<int> size = parse_count(digits, 1, std::numeric_limits<int>::max());
-  if (!size) problems.push_back({pos, size.error, ""});
-  const auto same = [&](const AxisSpec& other) { return other.name == name; };
-  if (std::any_of(sizes.begin(), sizes.end(), same)) {
-    problems.push_back({pos, fmt::format("{} is given twice", name), ""});
-    return;
-  }
-  sizes.push_back({std::string(name), size.value, pos});
-}
-
-// "X=4,Y=2".
-std::vector<AxisSpec> sizes_of(const char* option, const std::string& text, const char* example,
-                               const ExplainArguments& args, std::vector<Problem>& problems) {
-  std::vector<AxisSpec> sizes;
-  if (text.empty()) {
-    problems.push_back({argument_pos("explain", args.subject),
-                        fmt::format("expected sizes in {}, found no {}", option, option),
-                        fmt::format("for example {} {}", option, example)});
-    return sizes;
-  }
-  const SourcePos pos = argument_pos(option, text);
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t end = std::min(text.find(',', from), text.size());
-    const auto length = std::max(1, static_cast<int>(end - from));
-    take_size(std::string_view(text).substr(from, end - from),
-              pos.at(static_cast<int>(from), length), sizes, problems);
-    from = end + 1;
-  }
-  return sizes;
+void require_sizes(const char* option, const std::string& text, const char* example,
+                   const ExplainArguments& args, std::vector<Problem>& problems) {
+  if (!text.empty()) return;
+  problems.push_back({argument_pos("explain", args.subject),
+                      fmt::format("expected sizes in {}, found no {}", option, option),
+                      fmt::format("for example {} {}", option, example)});
 }
 
 std::string one_of(const char* option, const std::string& text, const char* otherwise,
@@ -136,26 +96,6 @@ std::string one_of(const char* option, const std::string& text, const char* othe
                         close.empty() ? "" : fmt::format("did you mean \"{}\"?", close)});
   }
   return text;
-}
-
-LinkFigures link_of(const ExplainArguments& args, std::vector<Problem>& problems) {
-  LinkFigures link;
-  if (args.bandwidth.empty()) {
-    if (!args.latency.empty()) {
-      problems.push_back({argument_pos("--latency", args.latency),
-                          "expected --bandwidth beside --latency, found none", ""});
-    }
-    return link;
-  }
-  link.bandwidth = quantity("--bandwidth", args.bandwidth, parse_bandwidth, problems);
-  if (!args.latency.empty()) {
-    link.latency = quantity("--latency", args.latency, parse_seconds, problems);
-  }
-  if (!(link.bandwidth > BytesPerSec{}) && problems.empty()) {
-    problems.push_back(
-        {argument_pos("--bandwidth", args.bandwidth), "expected a bandwidth above 0, found 0", ""});
-  }
-  return link;
 }
 
 // One axis for each mesh axis with more than one device, in the order of the device numbers.
@@ -178,18 +118,14 @@ TopologySpec torus_of(const MeshSpec& mesh) {
   return topology;
 }
 
-void place(const ExplainArguments& args, const MeshSpec& mesh, const LinkFigures& link,
-           ExplainSetting& setting, std::vector<Problem>& problems) {
-  TopologySpec topology = torus_of(mesh);
-  if (!args.topology.empty()) {
-    topology = parse_topology(args.topology, argument_pos("--topology", args.topology), problems);
-    if (topology.kind.value.empty()) return;
-  }
-  if (topology.axes.empty()) {  // every axis has one device
+void place(const MeshSpec& mesh, const StatedNetwork& network, ExplainSetting& setting,
+           std::vector<Problem>& problems) {
+  const TopologySpec& topology = network.topology;
+  if (topology.axes.empty() && topology.levels.empty()) {  // every axis has one device
     for (const MeshAxisSpec& axis : mesh.axes) setting.mesh.axes.push_back({axis.name, 1, {}});
     return;
   }
-  setting.cluster = make_cluster(topology, link, problems);
+  setting.cluster = make_cluster(topology, network.link, problems);
   if (setting.cluster.axes.empty()) return;
   setting.mesh = place_mesh(mesh, setting.cluster, problems);
 }
@@ -199,19 +135,22 @@ ExplainSetting setting_of(const ExplainArguments& args, std::vector<Problem>& pr
   setting.dtype = one_of("--dtype", args.dtype, "bf16", dtype_names(), problems);
   setting.order = one_of("--device-order", args.device_order, "row-major",
                          {"row-major", "innermost-first"}, problems);
-  for (const AxisSpec& dim : sizes_of("--dims", args.dims, "I=1024,J=4096", args, problems)) {
+  require_sizes("--dims", args.dims, "I=1024,J=4096", args, problems);
+  require_sizes("--mesh", args.mesh, "X=4,Y=2", args, problems);
+  for (const AxisSpec& dim : sizes_of("--dims", args.dims, problems)) {
     setting.dims.push_back({dim.name, dim.size});
   }
-  MeshSpec mesh;
-  mesh.pos = argument_pos("--mesh", args.mesh);
-  for (const AxisSpec& axis : sizes_of("--mesh", args.mesh, "X=4,Y=2", args, problems)) {
-    mesh.axes.push_back({axis.name, {}, axis.size, axis.pos});
-  }
-  mesh.order = {setting.order, mesh.pos, true};
-  const LinkFigures link = link_of(args, problems);
-  setting.priced = !args.bandwidth.empty();
+  MeshSpec mesh = row_major(sizes_of("--mesh", args.mesh, problems), argument_pos("--mesh", args.mesh));
+  mesh.order.value = setting.order;
+  const NetworkArguments wanted{args.topology, args.bandwidth, args.latency, "", args.mesh};
+  StatedNetwork network = stated_network(wanted, problems, torus_of(mesh));
+  setting.priced = network.priced;
   setting.default_network = args.topology.empty();
-  if (problems.empty()) place(args, mesh, link, setting, problems);
+  if (!setting.priced && !args.latency.empty()) {
+    problems.push_back({argument_pos("--latency", args.latency),
+                        "expected --bandwidth beside --latency, found none", ""});
+  }
+  if (problems.empty()) place(mesh, network, setting, problems);
   return setting;
 }
 

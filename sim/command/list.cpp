@@ -9,8 +9,10 @@
 #include "base/file.h"
 #include "base/problem.h"
 #include "command/arguments.h"
+#include "command/network.h"
 #include "plan/algorithms.h"
 #include "plan/clusters.h"
+#include "plan/network_text.h"
 #include "plan/presets.h"
 #include "report/reports.h"
 #include "report/schema.h"
@@ -33,6 +35,26 @@ Rows list_chips() {
     rows.push_back({name, peak, to_text(chip.memory_capacity), to_text(chip.memory_bandwidth),
                     chip.link_bandwidth.given ? to_text(chip.link_bandwidth.value) : "-",
                     fmt::format("nominal {}", fmt::join(variants, " "))});
+  }
+  return rows;
+}
+
+std::string sent(BytesPerSec rate) {
+  return fmt::format("{:g}", rate / BytesPerSec{1e9});
+}
+
+// The files of configs/topologies.
+Rows list_networks() {
+  Rows rows = {{"file", "devices", "links", "bisection GB/s", "both ways", "ports", "wrap", "levels"}};
+  for (const std::string& name : topology_names()) {
+    std::vector<Problem> problems;
+    const StatedNetwork stated = stated_network({name, "", "", "", ""}, problems);
+    const Cluster cluster = make_cluster(stated.topology, stated.link, problems);
+    throw_if_any(problems);
+    const NetworkFacts facts = network_facts(cluster);
+    rows.push_back({name, fmt::format("{}", cluster.devices()), fmt::format("{:g}", facts.links),
+                    sent(facts.bisection), sent(facts.bisection * 2),
+                    fmt::format("{:g}", facts.ports), facts.wrap, shape_text(cluster)});
   }
   return rows;
 }
@@ -151,11 +173,22 @@ Rows list_reports() {
 struct ListRow {
   std::string_view name;
   Rows (*rows)();
+  Rows (*more)() = nullptr;  // a second table
 };
-constexpr ListRow kLists[] = {{"chips", list_chips},     {"topologies", list_topologies},
+constexpr ListRow kLists[] = {{"chips", list_chips},     {"topologies", list_topologies, list_networks},
                               {"models", list_models},   {"collectives", list_collectives},
                               {"presets", list_presets}, {"fields", list_fields},
                               {"reports", list_reports}};
+
+Array objects_of(const Rows& rows) {
+  Array objects;
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    Object object;
+    for (std::size_t c = 0; c < rows[r].size(); ++c) object.emplace_back(rows[0][c], rows[r][c]);
+    objects.push_back(std::move(object));
+  }
+  return objects;
+}
 
 }  // namespace
 
@@ -170,16 +203,14 @@ void list_command(const std::string& what, const std::string& format) {
   for (const ListRow& list : kLists) {
     if (list.name != what) continue;
     const Rows rows = list.rows();
+    const Rows more = list.more == nullptr ? Rows{} : list.more();
     if (format == "text") {
       print(what == "fields" ? fields_text() : rows_text(rows));
+      if (!more.empty()) print("\n" + rows_text(more));
       return;
     }
-    Array objects;
-    for (std::size_t r = 1; r < rows.size(); ++r) {
-      Object object;
-      for (std::size_t c = 0; c < rows[r].size(); ++c) object.emplace_back(rows[0][c], rows[r][c]);
-      objects.push_back(std::move(object));
-    }
+    Array objects = objects_of(rows);
+    for (Json& object : objects_of(more)) objects.push_back(std::move(object));
     print(to_json(std::move(objects)));
     return;
   }

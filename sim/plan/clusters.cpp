@@ -54,7 +54,7 @@ struct Part {
   const TopologyRow* row = nullptr;
   BytesPerSec w1;
   Seconds latency;
-  BytesPerSec stated;  // w1 without the efficiency, of one port
+  BytesPerSec stated = {};  // w1 without the efficiency, of one port
   double efficiency = 1;
   bool climbs = false;  // a switch without ports of its own, above those of the level below
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/clusters.h"
+#include "plan/network_text.h"
 #include "plan/placement.h"
 
 namespace shardsim {
@@ -95,21 +96,23 @@ void refuse_too_many_ops(double ops, bool full, const SourcePos& pos) {
              : "fewer devices, or --grain fluid"}});
 }
 
+Mesh mesh_of(const CollectiveRequest& request) {
+  return request.mesh.axes.empty() ? hardware_mesh(request.cluster) : request.mesh;
+}
+
 Lowered lower_collectives(const CollectiveRequest& request) {
   Lowered result;
   Plan& plan = result.plan;
   plan.cluster = request.cluster;
   plan.fold = request.full ? Fold::full(request.cluster)
                            : common_fold(request.cluster, request.calls, request.grain);
-  plan.mesh = hardware_mesh(request.cluster);
+  plan.mesh = mesh_of(request);
   GraphBuilder builder(plan.cluster, plan.fold);
   CollectiveLowering lowering(builder, request.grain);
   const std::uint32_t start_origin = builder.origin({.name = "start", .stream = "start"});
   const OpId start = builder.join({}, 0, start_origin);
   for (const CollectiveCall& call : request.calls) {
-    std::vector<std::string> names;
-    for (const int a : call.axes)
-      names.push_back(plan.cluster.axes[static_cast<std::size_t>(a)].name);
+    const std::vector<std::string> names = axis_names(plan.mesh, call.axes);
     CollectiveInstance instance = describe_call(call, plan.cluster, names);
     const std::uint32_t origin = builder.origin(
         {.name = fmt::format("{} over {}", to_text(call.ask.kind), fmt::join(names, ", ")),

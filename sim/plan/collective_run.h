@@ -30,10 +30,12 @@ CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& clus
 // Collectives that start together, all groups of the mesh at once.
 struct CollectiveRequest {
   Cluster cluster;
-  std::vector<CollectiveCall> calls;
+  Mesh mesh = {};  // without axes: every hardware axis is one
+  std::vector<CollectiveCall> calls = {};
   Grain grain = Grain::flow;
   bool full = false;
 };
+Mesh mesh_of(const CollectiveRequest& request);
 Lowered lower_collectives(const CollectiveRequest& request);
 
 // The same graph with V `factor` times as large: all that changes with the size of a collective.

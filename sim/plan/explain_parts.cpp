@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "plan/network_text.h"
 #include "plan/prepare.h"
 
 namespace shardsim {
@@ -42,16 +43,13 @@ std::string mesh_text(const Mesh& mesh) {
   return fmt::format("{}: {} device{}", fmt::join(axes, ", "), devices, devices == 1 ? "" : "s");
 }
 
-std::string network_text(const ExplainSetting& s) {
+std::string setting_text(const ExplainSetting& s) {
   if (s.cluster.axes.empty()) return "one device: nothing is sent";
-  const Port& port = s.cluster.ports.front();
-  std::string text = s.cluster.text;
+  Cluster named = s.cluster;
   if (s.default_network) {
-    text += " (no --topology: a torus with one axis for each mesh axis)";
+    named.text += " (no --topology: a torus with one axis for each mesh axis)";
   }
-  if (!s.priced) return text + "; no --bandwidth: bytes only, no prices";
-  return fmt::format("{}, W1 = {} per directed link, latency {}", text, to_text(port.bandwidth),
-                     to_text(port.latency));
+  return s.priced ? network_text(named) : named.text + "; no --bandwidth: bytes only, no prices";
 }
 
 }  // namespace
@@ -120,7 +118,7 @@ void describe_setting(const ExplainSetting& setting, Explanation& explanation) {
       "sizes", fmt::format("{}; {}, {:g} bytes an element", fmt::join(sizes, ", "), setting.dtype,
                            dtype_bytes(setting.dtype)));
   if (explanation.form == "array") return;  // nothing moves
-  explanation.facts.emplace_back("network", network_text(setting));
+  explanation.facts.emplace_back("network", setting_text(setting));
   explanation.notes.push_back(
       setting.priced ? "nothing is simulated: a price is the closed form of one collective alone"
                      : "nothing is simulated");

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "plan/graph_builder.h"
 #include "plan/lower_collective.h"
+#include "plan/network_text.h"
 
 namespace shardsim {
 
@@ -135,11 +136,9 @@ std::string batch_text(const BatchSpec& batch, const BatchSplit& split) {
 
 Facts facts_of(const RunSpec& spec, const Prepared& run) {
   Facts facts;
-  facts.emplace_back(
-      "cluster", fmt::format("{} x {}, {}, W1 = {} {}", run.cluster.devices(), spec.chip_spec.name,
-                             run.cluster.text, to_text(run.link.bandwidth * run.link.efficiency),
-                             run.cluster.axes[0].wiring == Wiring::star ? "egress per device"
-                                                                        : "per directed link"));
+  facts.emplace_back("cluster",
+                     fmt::format("{} x {}, {}", run.cluster.devices(), spec.chip_spec.name,
+                                 network_text(run.cluster)));
   std::vector<std::string> mesh;
   for (const MeshAxis& axis : run.mesh.axes) {
     std::vector<std::string> spans;
@@ -206,15 +205,15 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
   std::vector<std::string> said;
   std::vector<int> all_axes;
   for (std::size_t i = 0; i < run.cluster.axes.size(); ++i) all_axes.push_back(static_cast<int>(i));
+  const auto& levels = run.cluster.levels;
+  const bool nominal = std::all_of(levels.begin(), levels.end(),
+                                   [](const Level& level) { return level.efficiency == 1; });
   said.push_back(bandwidth_convention(group_net(run.cluster, all_axes)) +
-                 (run.link.efficiency == 1.0
-                      ? ", nominal"
-                      : fmt::format(", {:.3g} of the nominal {}", run.link.efficiency,
-                                    to_text(run.link.bandwidth))));
-  said.push_back(run.link.latency == Seconds{0}
-                     ? "latency 0: none was given"
-                     : fmt::format("latency {} per hop, waited before each message",
-                                   to_text(run.link.latency)));
+                 (nominal ? ", nominal" : ", times the efficiency of each level"));
+  const bool none = std::all_of(levels.begin(), levels.end(),
+                                [](const Level& level) { return level.latency == Seconds{}; });
+  said.push_back(none ? "latency 0: none was given"
+                      : "the latency of a level is waited before each message");
   const std::string dtype =
       spec.precision.activations.given ? spec.precision.activations.value : "bf16";
   said.push_back(fmt::format(

@@ -173,6 +173,14 @@ Mesh place_mesh(const MeshSpec& spec, Cluster& cluster, std::vector<Problem>& pr
   return mesh;
 }
 
+MeshSpec row_major(const std::vector<AxisSpec>& sizes, const SourcePos& pos) {
+  MeshSpec mesh;
+  mesh.pos = pos;
+  mesh.order = {"row-major", pos, true};
+  for (const AxisSpec& axis : sizes) mesh.axes.push_back({axis.name, {}, axis.size, axis.pos});
+  return mesh;
+}
+
 Mesh hardware_mesh(const Cluster& cluster) {
   Mesh mesh;
   for (std::size_t i = 0; i < cluster.axes.size(); ++i) {

@@ -17,6 +17,9 @@ namespace shardsim {
 // or do not come out of its axes, part of a one-way ring, sizes without an order.
 Mesh place_mesh(const MeshSpec& spec, Cluster& cluster, std::vector<Problem>& problems);
 
+// Sizes alone as --mesh writes them, the first axis major.
+MeshSpec row_major(const std::vector<AxisSpec>& sizes, const SourcePos& pos);
+
 // Every hardware axis its own mesh axis, for `collective`.
 Mesh hardware_mesh(const Cluster& cluster);
 

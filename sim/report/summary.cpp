@@ -38,6 +38,18 @@ Object instance(const CollectiveInstance& c, Seconds time) {
                 {"reason", c.reason}};
 }
 
+Json level_list(const Cluster& cluster) {
+  Array levels;
+  for (const Level& level : cluster.levels) {
+    levels.push_back(Object{{"name", level.name},
+                            {"kind", level.kind},
+                            {"bandwidth_bytes_per_s", level.bandwidth / BytesPerSec{1}},
+                            {"efficiency", level.efficiency},
+                            {"latency_s", seconds(level.latency)}});
+  }
+  return levels;
+}
+
 Json optional_number(const std::optional<double>& number) {
   if (!number) return nullptr;
   return *number;
@@ -58,6 +70,7 @@ Json collective_summary(const Run& run, const Metrics& metrics) {
   Object result = std::get<Object>(all.front().data);
   result.insert(result.begin(), {"schema", kSchema});
   result.emplace_back("topology", run.plan.cluster.text);
+  result.emplace_back("levels", level_list(run.plan.cluster));
   result.emplace_back("step_time_s", seconds(metrics.step));
   result.emplace_back("engine", run.engine);
   result.emplace_back("grain", std::string(to_text(run.grain)));
@@ -104,6 +117,8 @@ Json run_summary(const Run& run, const Metrics& metrics) {
                 {"layers", run.workload ? Json(run.workload->layers) : Json(nullptr)},
                 {"model_layers", run.workload ? Json(run.workload->model_layers) : Json(nullptr)},
                 {"devices", run.plan.cluster.devices()},
+                {"topology", run.plan.cluster.text},
+                {"levels", level_list(run.plan.cluster)},
                 {"operations", static_cast<std::int64_t>(run.graph.size())},
                 {"collectives", std::move(collectives)},
                 {"stages", stages},

@@ -1,0 +1,207 @@
+#include "plan/network_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shardsim {
+
+namespace {
+
+std::string sizes_text(const Cluster& cluster, int level) {
+  std::vector<std::string> sizes;
+  for (const Axis& axis : cluster.axes) {
+    if (axis.level == level) sizes.push_back(std::to_string(axis.size));
+  }
+  return fmt::format("{}", fmt::join(sizes, "x"));
+}
+
+bool is_star(const Cluster& cluster, int level) {
+  return std::any_of(cluster.axes.begin(), cluster.axes.end(), [&](const Axis& axis) {
+    return axis.level == level && axis.wiring == Wiring::star;
+  });
+}
+
+std::string shared_text(const Cluster& cluster, const Port& port) {
+  const int devices = cluster.sharers(port);
+  return devices == 1 ? " egress per device" : fmt::format(" for each {} devices", devices);
+}
+
+// What a message to another element of the level passes there besides ports that are of a level
+// inside: NICs and uplinks.
+std::string ports_text(const Cluster& cluster, int l) {
+  const Level& level = cluster.levels[static_cast<std::size_t>(l)];
+  if (!is_star(cluster, l)) {
+    for (const Port& port : cluster.ports) {
+      if (cluster.axes[static_cast<std::size_t>(port.axis)].level == l) {
+        return fmt::format("W1 = {} per directed link", to_text(port.bandwidth));
+      }
+    }
+  }
+  std::vector<std::string> texts;
+  for (const int p : level.up) {
+    const Port& port = cluster.ports[static_cast<std::size_t>(p)];
+    if (cluster.axes[static_cast<std::size_t>(port.axis)].level != l) continue;
+    const bool own = texts.empty() && level.bandwidth > BytesPerSec{};
+    texts.push_back(fmt::format("{} = {}{}", own ? "W1" : "uplinks", to_text(port.bandwidth),
+                                shared_text(cluster, port)));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string level_text(const Cluster& cluster, int l) {
+  const Level& level = cluster.levels[static_cast<std::size_t>(l)];
+  std::string text = ports_text(cluster, l);
+  if (level.efficiency != 1) {
+    text += fmt::format(" ({:.3g} of the nominal {})", level.efficiency, to_text(level.bandwidth));
+  }
+  return text + (level.latency == Seconds{}
+                     ? ", latency 0"
+                     : fmt::format(", latency {} a {}", to_text(level.latency),
+                                   is_star(cluster, l) ? "route" : "hop"));
+}
+
+}  // namespace
+
+std::string shape_text(const Cluster& cluster) {
+  std::vector<std::string> levels;
+  for (std::size_t l = 0; l < cluster.levels.size(); ++l) {
+    const Level& level = cluster.levels[l];
+    levels.push_back(fmt::format("{}{}{} {}", level.name, level.name.empty() ? "" : " ", level.kind,
+                                 sizes_text(cluster, static_cast<int>(l))));
+  }
+  return fmt::format("{}", fmt::join(levels, ", "));
+}
+
+std::string network_text(const Cluster& cluster) {
+  if (cluster.levels.size() == 1) return fmt::format("{}, {}", cluster.text, level_text(cluster, 0));
+  std::vector<std::string> levels;
+  for (std::size_t l = 0; l < cluster.levels.size(); ++l) {
+    const auto number = static_cast<int>(l);
+    levels.push_back(fmt::format("{} ({} of {}), {}", cluster.levels[l].name, cluster.levels[l].kind,
+                                 sizes_text(cluster, number), level_text(cluster, number)));
+  }
+  return fmt::format("{}: {}", cluster.text, fmt::join(levels, "; "));
+}
+
+std::vector<std::string> axis_names(const Mesh& mesh, std::span<const int> axes) {
+  std::vector<std::string> names;
+  for (const MeshAxis& axis : mesh.axes) {
+    const bool inside = std::all_of(axis.axes.begin(), axis.axes.end(), [&](int a) {
+      return std::find(axes.begin(), axes.end(), a) != axes.end();
+    });
+    if (inside && !axis.axes.empty()) names.push_back(axis.name);
+  }
+  return names;
+}
+
+namespace {
+
+// "x", "4 neighbours along x of 16", "every 4th device along x of 16", "… (level ib)".
+std::string lie_text(const Cluster& cluster, int a) {
+  const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
+  const auto [first, last] = cluster.parts_of(a);
+  std::string text = axis.name;
+  if (last - first > 1) {
+    const int row = axis.size * axis.stride;
+    text = axis.stride == 1 ? fmt::format("{} neighbours", axis.size)
+                            : fmt::format("devices {} links apart", axis.stride);
+    if (axis.stride > 1 && row < cluster.span_of(a)) text += fmt::format(", in rows of {},", row);
+    text += fmt::format(" along an axis of {}", cluster.span_of(a));
+  }
+  const Level& level = cluster.levels[static_cast<std::size_t>(axis.level)];
+  return level.name.empty() || level.name == text ? text
+                                                  : fmt::format("{} of level {}", text, level.name);
+}
+
+}  // namespace
+
+std::string groups_text(const Cluster& cluster, const Mesh& mesh, std::span<const int> axes) {
+  int ranks = 1;
+  for (const int a : axes) ranks *= cluster.axes[static_cast<std::size_t>(a)].size;
+  std::vector<std::string> lies;
+  for (const MeshAxis& axis : mesh.axes) {
+    std::vector<std::string> parts;
+    for (const int a : axis.axes) {
+      if (std::find(axes.begin(), axes.end(), a) != axes.end()) parts.push_back(lie_text(cluster, a));
+    }
+    const bool said = parts.size() == 1 && parts.front() == axis.name;
+    if (!parts.empty() && !said) {
+      lies.push_back(fmt::format("{} = {} is {}", axis.name, axis.size, fmt::join(parts, " and ")));
+    }
+  }
+  const int groups = cluster.devices() / ranks;
+  return fmt::format("{} group{} of {} device{}{}{}{}", groups, groups == 1 ? "" : "s", ranks,
+                     ranks == 1 ? "" : "s", groups == 1 ? "" : ", all at once",
+                     lies.empty() ? "" : ": ", fmt::join(lies, ", "));
+}
+
+namespace {
+
+double along(const Cluster& cluster, int axis) {  // lines of devices along an axis
+  return cluster.devices() / static_cast<double>(cluster.axes[static_cast<std::size_t>(axis)].size);
+}
+
+// One way, through links of a grid: those of one line that cross the cut, for all lines.
+BytesPerSec grid_cut(const Cluster& cluster, int a) {
+  const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
+  const BytesPerSec w1 =
+      cluster.ports[static_cast<std::size_t>(cluster.port_of(a, 1))].bandwidth;
+  double links = 1;
+  if (axis.wiring == Wiring::ring) links = 2;
+  if (axis.wiring == Wiring::full_mesh) links = (axis.size / 2) * ((axis.size + 1) / 2);
+  return w1 * links * along(cluster, a);
+}
+
+// One way, through switches: the narrowest of the ports that the smaller half has on its way up.
+BytesPerSec star_cut(const Cluster& cluster, int a) {
+  const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
+  const Level& level = cluster.levels[static_cast<std::size_t>(axis.level)];
+  const double half = (axis.size / 2) * along(cluster, a);
+  BytesPerSec least;
+  for (const int p : level.up) {
+    const Port& port = cluster.ports[static_cast<std::size_t>(p)];
+    const BytesPerSec all = port.bandwidth * (half / cluster.sharers(port));
+    if (p == level.up.front() || all < least) least = all;
+  }
+  return least;
+}
+
+void count_links(const Cluster& cluster, NetworkFacts& facts) {
+  for (const Port& port : cluster.ports) {
+    const Axis& axis = cluster.axes[static_cast<std::size_t>(port.axis)];
+    const double owners = cluster.devices() / static_cast<double>(cluster.sharers(port));
+    const bool open = axis.wiring == Wiring::line;  // nothing past the end
+    facts.links += open ? owners - along(cluster, port.axis) : owners;
+    const bool uplink = port.block.size() > 0 && cluster.levels.size() > 1 &&
+                        cluster.levels[static_cast<std::size_t>(axis.level)].up.front() !=
+                            static_cast<int>(&port - cluster.ports.data());
+    const bool inwards = axis.wiring == Wiring::star && port.direction < 0;
+    if (!uplink && !inwards) facts.ports += 1.0 / cluster.sharers(port);
+  }
+}
+
+}  // namespace
+
+NetworkFacts network_facts(const Cluster& cluster) {
+  NetworkFacts facts;
+  count_links(cluster, facts);
+  const auto outermost = static_cast<int>(cluster.levels.size()) - 1;
+  std::vector<std::string> wrapped;
+  for (std::size_t i = 0; i < cluster.axes.size(); ++i) {
+    const Axis& axis = cluster.axes[i];
+    const bool ring = axis.wiring == Wiring::ring || axis.wiring == Wiring::ring_oneway;
+    if (ring) wrapped.push_back(axis.name);
+    if (axis.level != outermost) continue;
+    const int a = static_cast<int>(i);
+    const BytesPerSec cut =
+        axis.wiring == Wiring::star ? star_cut(cluster, a) : grid_cut(cluster, a);
+    if (!facts.cut.empty() && !(cut < facts.bisection)) continue;
+    facts.bisection = cut;
+    facts.cut = axis.name;
+  }
+  facts.wrap = wrapped.empty() ? "-" : fmt::format("{}", fmt::join(wrapped, " "));
+  return facts;
+}
+
+}  // namespace shardsim
