@@ -155,7 +155,8 @@ std::string fields_text() {
                        : row.default_text.empty()         ? ""
                                                           : "default: " + row.default_text;
     if (!rest.empty()) rest = "; " + rest;
-    text += fmt::format("  {:<33} {}\n", row.path,
+    const bool beside = row.path.size() <= 33;
+    text += fmt::format("  {:<33}{}{}\n", row.path, beside ? " " : "\n" + std::string(36, ' '),
                         wrapped(fmt::format("{} ({}{})", row.help, row.type, rest), 100, 36));
   }
   return text;

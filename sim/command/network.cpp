@@ -68,6 +68,7 @@ StatedNetwork stated_network(const NetworkArguments& args, std::vector<Problem>&
   RunSpec run;
   run.topology = args.topology.empty() ? std::move(otherwise)
                                        : load_topology(args.topology, pos, problems);
+  const bool readable = problems.size() == before;
   LevelSpec& innermost = run.topology.levels.empty() ? run.topology : run.topology.levels.front();
   if (!args.bandwidth.empty()) {
     const SourcePos at = argument_pos("--bandwidth", args.bandwidth);
@@ -89,7 +90,7 @@ StatedNetwork stated_network(const NetworkArguments& args, std::vector<Problem>&
   } else {
     stated.link.ici = run.chip_spec.ici;
   }
-  if (problems.size() == before) stated.topology = run.topology;
+  if (readable) stated.topology = std::move(run.topology);
   return stated;
 }
 

@@ -22,7 +22,7 @@ std::vector<AxisSpec> sizes_of(const char* option, const std::string& text,
 // The topology of a name, path or short name, with the figures that the options state: of every
 // level that the file leaves open, --bandwidth is the innermost level's.
 struct StatedNetwork {
-  TopologySpec topology;  // without a kind or levels: there was a problem
+  TopologySpec topology;  // without a kind or levels: it could not be read
   LinkFigures link;
   bool priced = false;  // a bandwidth is known
 };

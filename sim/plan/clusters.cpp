@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/network_text.h"
 #include "plan/slices.h"
 
 namespace shardsim {
@@ -352,16 +353,6 @@ class Builder {
   BytesPerSec nic_rate_;  // egress of one device there
 };
 
-std::string levels_text(const TopologySpec& spec) {
-  std::vector<std::string> texts;
-  for (const LevelSpec& level : spec.levels) {
-    std::vector<int> sizes;
-    for (const AxisSpec& axis : level.axes) sizes.push_back(axis.size);
-    texts.push_back(fmt::format("{} {}:{}", level.name, level.kind.value, fmt::join(sizes, "x")));
-  }
-  return fmt::format("{}", fmt::join(texts, " inside "));
-}
-
 }  // namespace
 
 std::span<const TopologyRow> topologies() {
@@ -386,7 +377,7 @@ Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
   Cluster cluster = Builder(parts, problems).take();
   if (problems.size() != before) return {};
   cluster.kind = parts.size() == 1 ? std::string(parts.front().row->name) : "levels";
-  cluster.text = spec.text.empty() && parts.size() > 1 ? levels_text(spec) : spec.text;
+  cluster.text = spec.text.empty() ? shape_text(cluster) : spec.text;
   return cluster;
 }
 

@@ -30,10 +30,10 @@ CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& clus
 // Collectives that start together, all groups of the mesh at once.
 struct CollectiveRequest {
   Cluster cluster;
-  Mesh mesh = {};  // without axes: every hardware axis is one
-  std::vector<CollectiveCall> calls = {};
+  std::vector<CollectiveCall> calls;
   Grain grain = Grain::flow;
   bool full = false;
+  Mesh mesh = {};  // without axes: every hardware axis is one
 };
 Mesh mesh_of(const CollectiveRequest& request);
 Lowered lower_collectives(const CollectiveRequest& request);

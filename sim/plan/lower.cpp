@@ -209,7 +209,7 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
   const bool nominal = std::all_of(levels.begin(), levels.end(),
                                    [](const Level& level) { return level.efficiency == 1; });
   said.push_back(bandwidth_convention(group_net(run.cluster, all_axes)) +
-                 (nominal ? ", nominal" : ", times the efficiency of each level"));
+                 (nominal ? ", nominal" : ", efficiency included"));
   const bool none = std::all_of(levels.begin(), levels.end(),
                                 [](const Level& level) { return level.latency == Seconds{}; });
   said.push_back(none ? "latency 0: none was given"

@@ -9,9 +9,11 @@ namespace shardsim {
 namespace {
 
 std::string sizes_text(const Cluster& cluster, int level) {
-  std::vector<std::string> sizes;
-  for (const Axis& axis : cluster.axes) {
-    if (axis.level == level) sizes.push_back(std::to_string(axis.size));
+  std::vector<std::string> sizes;  // of the hardware axes
+  for (std::size_t i = 0; i < cluster.axes.size(); ++i) {
+    const int a = static_cast<int>(i);
+    const bool first = cluster.parts_of(a).first == a;
+    if (cluster.axes[i].level == level && first) sizes.push_back(std::to_string(cluster.span_of(a)));
   }
   return fmt::format("{}", fmt::join(sizes, "x"));
 }
@@ -67,10 +69,10 @@ std::string shape_text(const Cluster& cluster) {
   std::vector<std::string> levels;
   for (std::size_t l = 0; l < cluster.levels.size(); ++l) {
     const Level& level = cluster.levels[l];
-    levels.push_back(fmt::format("{}{}{} {}", level.name, level.name.empty() ? "" : " ", level.kind,
+    levels.push_back(fmt::format("{}{}{}:{}", level.name, level.name.empty() ? "" : " ", level.kind,
                                  sizes_text(cluster, static_cast<int>(l))));
   }
-  return fmt::format("{}", fmt::join(levels, ", "));
+  return fmt::format("{}", fmt::join(levels, " inside "));
 }
 
 std::string network_text(const Cluster& cluster) {
@@ -81,16 +83,17 @@ std::string network_text(const Cluster& cluster) {
     levels.push_back(fmt::format("{} ({} of {}), {}", cluster.levels[l].name, cluster.levels[l].kind,
                                  sizes_text(cluster, number), level_text(cluster, number)));
   }
-  return fmt::format("{}: {}", cluster.text, fmt::join(levels, "; "));
+  const bool named = cluster.text != shape_text(cluster);
+  return fmt::format("{}{}{}", named ? cluster.text : "", named ? ": " : "",
+                     fmt::join(levels, "; "));
 }
 
 std::vector<std::string> axis_names(const Mesh& mesh, std::span<const int> axes) {
   std::vector<std::string> names;
-  for (const MeshAxis& axis : mesh.axes) {
-    const bool inside = std::all_of(axis.axes.begin(), axis.axes.end(), [&](int a) {
-      return std::find(axes.begin(), axes.end(), a) != axes.end();
-    });
-    if (inside && !axis.axes.empty()) names.push_back(axis.name);
+  for (const int a : axes) {
+    for (const MeshAxis& axis : mesh.axes) {
+      if (!axis.axes.empty() && axis.axes.front() == a) names.push_back(axis.name);
+    }
   }
   return names;
 }
@@ -105,7 +108,7 @@ std::string lie_text(const Cluster& cluster, int a) {
   if (last - first > 1) {
     const int row = axis.size * axis.stride;
     text = axis.stride == 1 ? fmt::format("{} neighbours", axis.size)
-                            : fmt::format("devices {} links apart", axis.stride);
+                            : fmt::format("devices {} apart", axis.stride);
     if (axis.stride > 1 && row < cluster.span_of(a)) text += fmt::format(", in rows of {},", row);
     text += fmt::format(" along an axis of {}", cluster.span_of(a));
   }

@@ -10,18 +10,18 @@
 
 namespace shardsim {
 
-// "torus 16x16"; "nvlink switch 8, ib rails 32", innermost first.
+// "torus:16x16"; "nvlink switch:8 inside ib rails:32".
 std::string shape_text(const Cluster& cluster);
 
 // "ring:8, W1 = 100 GB/s per directed link, latency 1 us a hop"; of several levels, innermost first:
 // "hgx-h100-x2: nvlink (switch of 8), W1 = 450 GB/s egress per device, latency 1 us a route; ib …".
 std::string network_text(const Cluster& cluster);
 
-// How the groups of a collective over these cluster axes lie: "4 groups of 4 at once; X = 4: part x1
-// of x, neighbours 4 links apart".
+// How the groups of a collective over these cluster axes lie: "4 groups of 4 devices, all at once: X = 4
+// is devices 4 apart along an axis of 16".
 std::string groups_text(const Cluster& cluster, const Mesh& mesh, std::span<const int> axes);
 
-// Names of the mesh axes that lie within these cluster axes.
+// Names of the mesh axes that span these cluster axes, in their order.
 std::vector<std::string> axis_names(const Mesh& mesh, std::span<const int> axes);
 
 // What a person compares networks by.

@@ -24,6 +24,18 @@ std::vector<std::string> hardware_names(const Cluster& cluster) {
   return names;
 }
 
+// The axis of a name, or all of the level of that name.
+std::vector<std::size_t> named_axes(const Cluster& cluster, const std::string& name) {
+  std::vector<std::size_t> found, inside;
+  for (std::size_t i = 0; i < cluster.axes.size(); ++i) {
+    if (cluster.axes[i].name == name) found.push_back(i);
+    if (cluster.levels[static_cast<std::size_t>(cluster.axes[i].level)].name == name) {
+      inside.push_back(i);
+    }
+  }
+  return found.empty() ? inside : found;
+}
+
 // Axes that name hardware axes.
 Mesh place_named(const MeshSpec& spec, const Cluster& cluster, std::vector<Problem>& problems) {
   const std::vector<std::string> names = hardware_names(cluster);
@@ -32,25 +44,26 @@ Mesh place_named(const MeshSpec& spec, const Cluster& cluster, std::vector<Probl
   for (const MeshAxisSpec& axis : spec.axes) {
     MeshAxis placed{axis.name, 1, {}};
     for (const Chosen<std::string>& hardware : axis.axes) {
-      const auto at = std::find(names.begin(), names.end(), hardware.value);
-      if (at == names.end()) {
+      const std::vector<std::size_t> found = named_axes(cluster, hardware.value);
+      if (found.empty()) {
         problems.push_back(
             {hardware.pos,
              fmt::format("expected an axis of {}, found \"{}\"", cluster.text, hardware.value),
              suggestion(hardware.value, names)});
         continue;
       }
-      const auto i = static_cast<std::size_t>(at - names.begin());
-      if (!user[i].empty()) {
-        problems.push_back({hardware.pos,
-                            fmt::format("hardware axis {} is spanned twice, by {} and by {}",
-                                        hardware.value, user[i], axis.name),
-                            ""});
-        continue;
+      for (const std::size_t i : found) {
+        if (!user[i].empty()) {
+          problems.push_back({hardware.pos,
+                              fmt::format("hardware axis {} is spanned twice, by {} and by {}",
+                                          names[i], user[i], axis.name),
+                              ""});
+          continue;
+        }
+        user[i] = axis.name;
+        placed.axes.push_back(static_cast<int>(i));
+        placed.size *= cluster.axes[i].size;
       }
-      user[i] = axis.name;
-      placed.axes.push_back(static_cast<int>(i));
-      placed.size *= cluster.axes[i].size;
     }
     mesh.axes.push_back(std::move(placed));
   }

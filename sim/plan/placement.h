@@ -9,7 +9,7 @@
 
 namespace shardsim {
 
-// The mesh on the cluster. Axes that name hardware axes span them; sizes alone are laid out in the
+// The mesh on the cluster. Axes that name hardware axes, or levels of them, span them; sizes alone are laid out in the
 // order that the user must then state (row-major: the first mesh axis is major) and may take
 // hardware axes apart (cluster.axes is replaced): ring:16 as {X: 4, Y: 4} gives Y lines of four
 // neighbours, and X rings whose neighbours are four links apart. Appends problems: an unknown or

@@ -279,19 +279,17 @@ void read_items(const Field& field, const NodeEntry& entry, const Place& place, 
                 Problems& problems) {
   const Node& list = entry.node;
   const std::string name = child_path(place.name, entry.key);
-  const auto refuse = [&](const Node& node, std::string_view expected) {
-    problems.push_back(
-        {node.pos, fmt::format("{}: expected a {}, found {}", name, expected, found(node)), ""});
+  const auto refuse = [&](const Node& node, const std::string& what) {
+    problems.push_back({node.pos, fmt::format("{}: expected a {}, found {}", name,
+                                              type_row(field.type).text, what), ""});
   };
-  if (list.kind != NodeKind::list || list.entries.empty()) {
-    const bool empty = list.kind == NodeKind::list;
-    return refuse(list, empty ? "list of maps with something in it" : type_row(field.type).text);
-  }
+  if (list.kind != NodeKind::list) return refuse(list, found(list));
+  if (list.entries.empty()) return refuse(list, "an empty list");
   const Field* row = children({place.file, field.path, "", {}}).find(field.path + ".[]");
   must(row != nullptr, "a list of maps has a row for its items");
   for (const NodeEntry& item : list.entries) {
     if (item.node.kind != NodeKind::map) {
-      refuse(item.node, "list of maps");
+      refuse(item.node, found(item.node));
       continue;
     }
     row->store(into, {"", item.node.pos, item.node.pos, {}}, problems);

@@ -28,6 +28,12 @@ CASES = {
     "collective-broadcast": f"collective broadcast --topology switch:8 --root 3 {LINK}",
     "collective-window": f"collective all-to-all --topology switch:8 --window 2 {LINK}",
     "collective-barrier": "collective barrier --topology torus:4x4 --bandwidth 100GB/s --latency 1us",
+    "collective-levels": "collective all-reduce --topology dgx-h100-superpod --mesh X=16,Y=16 --over X "
+                         "--bytes 64MiB",
+    "explain-levels": "explain 'C[I_X, K] = A[I_X, J_Y] * B[J_Y, K]' --mesh X=2,Y=8 --topology hgx-h100-x2 "
+                      "--dims I=4096,J=8192,K=1024",
+    "run-levels": "run configs/runs/levels-2x8-h100.yaml --out {out}",
+    "list-topologies": "list topologies",
     "explain-array": "explain 'A[I_XY, J]' --mesh X=2,Y=2 --dims I=1024,J=4096",
     "explain-array-padded": "explain 'A[I_YX, J]{U_Z}' --mesh X=2,Y=2,Z=3 --dims I=1023,J=6 "
                             "--dtype fp32 --device-order innermost-first",

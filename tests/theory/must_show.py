@@ -10,6 +10,7 @@ and 5 (training), in their exact form for N devices; W1 is the bandwidth of one 
 import argparse
 import json
 import math
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,10 @@ TABLE = [
     ("switch:8", "reduce-scatter", None, 587.2026),
     ("switch:8", "all-reduce", None, 1174.4051),
     ("switch:8", "all-to-all", None, 73.4003),
+    ("line:8", "all-gather", None, 587.2026),
+    ("line:8", "all-to-all", None, 167.7722),
+    ("mesh:4x4", "all-gather", None, 314.5728),
+    ("mesh:4x4", "all-to-all", None, 41.9430),
     ("torus:4x4", "all-gather", None, 157.2864),
     ("torus:4x4", "reduce-scatter", None, 157.2864),
     ("torus:4x4", "all-reduce", None, 314.5728),
@@ -119,6 +124,9 @@ LATENCY = [
 ]
 
 
+OPEN = ("line", "mesh")  # axes do not wrap
+
+
 def two_way(size):
     """Load factor f(A) of all-to-all on a two-way ring of A devices; ties are split."""
     return size if size % 2 == 0 else (size * size - 1) / size
@@ -132,7 +140,8 @@ def gather_share(network, sizes, algorithm):
     if algorithm == "ring-whole":  # whole shards, half of them each way
         return (count // 2) / count
     axes = 1 if algorithm == "axis-by-axis" else len(sizes)
-    return (count - 1) / (2 * axes * count)
+    ways = 1 if network in OPEN else 2  # the corner of a mesh receives over one link of an axis
+    return (count - 1) / (ways * axes * count)
 
 
 def all_to_all_share(network, sizes):
@@ -142,6 +151,8 @@ def all_to_all_share(network, sizes):
         return (count - 1) / (2 * count)
     if network == "switch":
         return (count - 1) / count**2
+    if network in OPEN:  # (N/2)^2 pairs of V/N^2 over the N/A links in the middle
+        return max((size // 2) * ((size + 1) // 2) / size for size in sizes) / count
     return max(two_way(size) for size in sizes) / (8 * count)
 
 
@@ -448,6 +459,62 @@ def check_key_value_copies(report, binary):
                    extra[0]["time_s"] * 1e6, TOLERANCE, "us")
 
 
+def superpod(folder, nodes):
+    """NVSwitch of 8 at 450 GB/s inside rails at 50 GB/s a GPU; latency 0."""
+    path = pathlib.Path(folder) / f"superpod-{nodes}.yaml"
+    path.write_text("levels:\n"
+                    "  - {name: nvlink, kind: switch, size: 8, bandwidth: 450 GB/s}\n"
+                    f"  - {{name: ib, kind: rails, size: {nodes}, bandwidth: 50 GB/s}}\n")
+    return ["--topology", str(path), "--bytes", "64MiB"]
+
+
+def check_superpod(report, binary):
+    """H100 SuperPod: all-gather of 32 nodes, pipelined and phased; all-to-all over M nodes.
+
+    A rail brings (M-1)/M * V/8 into each GPU, NVLink then 7/8 * V. Pipelined, the slower of the two
+    hides the other (JAX Scaling Book ch. 12: 400 * 32/31 GB/s); phased, one follows the other.
+    """
+    node, nvlink, nodes = 400e9, 450e9, 32
+    rail, inside = (nodes - 1) / nodes / node, 7 / 8 / nvlink  # seconds per byte of V
+    with tempfile.TemporaryDirectory() as folder:
+        for algorithm, per_byte, known in (("hierarchical-pipelined", max(rail, inside), 412.9),
+                                           ("hierarchical", rail + inside, 229.0)):
+            if f"{1e-9 / per_byte:.1f}" != f"{known:.1f}":
+                report.failed("SuperPod", f"the formula gives {1e-9 / per_byte:.1f}, known {known}")
+            for grain, options in GRAINS.items():
+                got = ask(binary, ["collective", "all-gather", *superpod(folder, nodes),
+                                   "--algorithm", algorithm, *options])
+                report.row(f"SuperPod of 32 all-gather V/t, {algorithm}, {grain}", 1e-9 / per_byte,
+                           V / got["time_s"] * 1e-9, TOLERANCE, "GB/s")
+        for nodes in (2, 4, 32):
+            for options in ([], ["--full"]):
+                got = ask(binary, ["collective", "all-to-all", *superpod(folder, nodes), *options])
+                report.row(f"SuperPod of {nodes} all-to-all {' '.join(options)}",
+                           V * (nodes - 1) / nodes**2 / node * 1e6, got["time_s"] * 1e6, TOLERANCE,
+                           "us")
+
+
+def check_parts(report, binary):
+    """Groups that are parts of a ring of 16, all at once: a line of 4 neighbours, and strided rings."""
+    ring = ["collective", "all-gather", "--topology", "ring:16", "--mesh", "X=4,Y=4", *FIGURES]
+    for axis, share in (("Y", 3 / 4),       # a line: its end receives 3/4 of V over one link
+                        ("X", 3 / 4 * 2)):  # both ways, 4 rings of 4 hops share each link
+        for options in ([], ["--full"]):
+            report.row(f"ring:16 all-gather over {axis} of X=4,Y=4 {' '.join(options)}",
+                       share * V / W1 * 1e6,
+                       ask(binary, [*ring, "--over", axis, *options])["time_s"] * 1e6, TOLERANCE,
+                       "us")
+
+
+def check_million(report, binary):
+    """A million devices, each replayed, are refused at once, with an estimate."""
+    done = subprocess.run([binary, "collective", "all-gather", "--topology", "ring:1000000", *FIGURES,
+                           "--full"], capture_output=True, text=True, timeout=20, check=False)
+    report.holds("a million devices in --full: refused with an estimate",
+                 done.returncode == 2 and "GiB" in done.stderr and "million operations" in done.stderr,
+                 done.stderr)
+
+
 def check_llama(report, binary):
     mfu = run(binary, "llama3-70b-v5p-64")["mfu"]
     report.holds("llama3-70b-v5p-64: 0 < mfu < 1", mfu is not None and 0 < mfu < 1, f"mfu {mfu}")
@@ -477,6 +544,9 @@ def main():
     guarded(report, "layers", check_layers, binary)
     guarded(report, "mfu of recomputation", check_recompute_mfu, binary)
     guarded(report, "copies of key/value heads", check_key_value_copies, binary)
+    guarded(report, "SuperPod", check_superpod, binary)
+    guarded(report, "parts of a ring", check_parts, binary)
+    guarded(report, "a million devices", check_million, binary)
     guarded(report, "llama3-70b-v5p-64", check_llama, binary)
     return report.verdict()
 

@@ -59,7 +59,7 @@ std::string sample(const Field& field) {
     case FieldType::text:
       return "some words";
     case FieldType::name:
-      return "a-name";
+      return "a_name";
     case FieldType::choice:
       return field.choices.front();
     case FieldType::count:
@@ -68,6 +68,12 @@ std::string sample(const Field& field) {
       return "70553706496";
     case FieldType::factor:
       return "0.5";
+    case FieldType::number:
+      return "2.5";
+    case FieldType::names:
+      return "[x, y]";
+    case FieldType::maps:
+      return "[{}]";
     case FieldType::bytes:
       return "64 MiB";
     case FieldType::bandwidth:
@@ -98,7 +104,7 @@ std::string file_with(const Field& field, const std::string& value) {
     const auto dot = path.rfind('.');
     std::string key = dot == std::string::npos ? path : path.substr(dot + 1);
     if (key == "*") key = "q";
-    out = "{" + key + ": " + out + "}";
+    out = key == "[]" ? "[" + out + "]" : "{" + key + ": " + out + "}";
     if (dot == std::string::npos) return out;
     path.resize(dot);
   }
@@ -218,6 +224,7 @@ TEST_CASE("fields: every kind of number refuses what is none") {
       case FieldType::count:
       case FieldType::large_count:
       case FieldType::factor:
+      case FieldType::number:
       case FieldType::bytes:
       case FieldType::bandwidth:
       case FieldType::seconds:

@@ -180,7 +180,8 @@ TEST_CASE("load: problems of --set point into the argument") {
        "^~~~~~~~"},
       {"cluster={chip: h100-sxm}",
        "--set:1:1: missing key \"topology\" in cluster\n  cluster={chip: h100-sxm}\n  ^~~~~~~\n"
-       "  topology: a short name such as torus:4x4x4, or {kind, axes, link}"},
+       "  topology: a short name such as torus:4x4x4, a name from configs/topologies, a path to a "
+       ".yaml, or {kind, axes, link} or {levels}"},
       {"model.layers=3",
        "--set:1:7: model: expected a name, found a map\n  model.layers=3\n        ^~~~~~"},
       {"mesh={X: [x}",
