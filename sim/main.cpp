@@ -110,7 +110,9 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
                   "all-gather, reduce-scatter, all-reduce, all-to-all, broadcast, reduce, gather, "
                   "scatter, collective-permute, barrier")
       ->required();
-  sub->add_option("--topology", args.topology, "a short name such as ring:8 or torus:4x4x4, a name from list topologies, a .yaml")
+  sub->add_option(
+         "--topology", args.topology,
+         "a short name such as ring:8 or torus:4x4x4, a name from list topologies, a .yaml")
       ->required();
   sub->add_option("--bandwidth", args.bandwidth,
                   "of one directed link of the innermost level, e.g. 100GB/s or '180 GB/s both "
@@ -127,7 +129,8 @@ void declare_collective(CLI::App& app, CollectiveArguments& args) {
                   "START:END[:FACTOR] of V instead, e.g. 1KiB:1GiB (default factor 2)");
   sub->add_option("--algorithm", args.algorithm,
                   "a name from `list collectives` (default auto: smallest closed form)");
-  sub->add_option("--over", args.over, "mesh or hardware axes of the group, e.g. x,y (default: all)");
+  sub->add_option("--over", args.over,
+                  "mesh or hardware axes of the group, e.g. x,y (default: all)");
   sub->add_option("--shift", args.shift,
                   "collective-permute: ranks further along the last axis (default 1)");
   sub->add_option("--root", args.root,
@@ -153,8 +156,9 @@ void declare_explain(CLI::App& app, ExplainArguments& args) {
   sub->add_option("--dtype", args.dtype, "of all arrays (default bf16)");
   sub->add_option("--topology", args.topology,
                   "as in collective (default a torus with one axis for each mesh axis)");
-  sub->add_option("--bandwidth", args.bandwidth,
-                  "of one directed link, e.g. 100GB/s (default: what the topology states, or no prices)");
+  sub->add_option(
+      "--bandwidth", args.bandwidth,
+      "of one directed link, e.g. 100GB/s (default: what the topology states, or no prices)");
   sub->add_option("--latency", args.latency, "per hop, e.g. 1us (default 0)");
   sub->add_option("--device-order", args.device_order,
                   "row-major: the first mesh axis is major, as in JAX; or innermost-first");

@@ -99,29 +99,30 @@ std::vector<std::string> collective_assumptions(const CollectiveRequest& request
                                             classes == 1 ? "class of devices stands"
                                                          : "classes of devices stand"));
   for (const CollectiveCall& call : request.calls) say_assumption(call.algorithm, said);
-  said.push_back(
-      groups_text(request.cluster, mesh_of(request), request.calls.front().axes));
+  said.push_back(groups_text(request.cluster, mesh_of(request), request.calls.front().axes));
   said.push_back("reduction arithmetic and software overhead cost nothing");
   return said;
 }
 
-// Sets the cluster and mesh that the arguments describe; the cluster is empty when there is a problem.
+// Sets the cluster and mesh that the arguments describe; the cluster is empty when there is a
+// problem.
 void read_network(const CollectiveArguments& args, CollectiveRequest& request,
                   std::vector<Problem>& problems) {
   const std::size_t before = problems.size();
-  const StatedNetwork stated = stated_network(
-      {args.topology, args.bandwidth, args.latency, args.chip, args.mesh}, problems);
+  const StatedNetwork stated =
+      stated_network({args.topology, args.bandwidth, args.latency, args.chip, args.mesh}, problems);
   const std::vector<AxisSpec> sizes = sizes_of("--mesh", args.mesh, problems);
   if (problems.size() == before && !stated.priced) {
-    problems.push_back({argument_pos("--topology", args.topology),
-                        "expected a topology that states a bandwidth, or --bandwidth, found neither",
-                        "for example --bandwidth 100GB/s, of one directed link"});
+    problems.push_back(
+        {argument_pos("--topology", args.topology),
+         "expected a topology that states a bandwidth, or --bandwidth, found neither",
+         "for example --bandwidth 100GB/s, of one directed link"});
   }
   if (stated.topology.kind.value.empty() && stated.topology.levels.empty()) return;
   request.cluster = make_cluster(stated.topology, stated.link, problems);
   if (sizes.empty() || problems.size() != before) return;
-  request.mesh = place_mesh(row_major(sizes, argument_pos("--mesh", args.mesh)), request.cluster,
-                            problems);
+  request.mesh =
+      place_mesh(row_major(sizes, argument_pos("--mesh", args.mesh)), request.cluster, problems);
 }
 
 // --bytes, --bytes-per-rank or the sizes of --sweep-bytes, as written; none for barriers alone.

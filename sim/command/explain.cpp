@@ -140,7 +140,8 @@ ExplainSetting setting_of(const ExplainArguments& args, std::vector<Problem>& pr
   for (const AxisSpec& dim : sizes_of("--dims", args.dims, problems)) {
     setting.dims.push_back({dim.name, dim.size});
   }
-  MeshSpec mesh = row_major(sizes_of("--mesh", args.mesh, problems), argument_pos("--mesh", args.mesh));
+  MeshSpec mesh =
+      row_major(sizes_of("--mesh", args.mesh, problems), argument_pos("--mesh", args.mesh));
   mesh.order.value = setting.order;
   const NetworkArguments wanted{args.topology, args.bandwidth, args.latency, "", args.mesh};
   StatedNetwork network = stated_network(wanted, problems, torus_of(mesh));

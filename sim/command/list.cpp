@@ -45,7 +45,8 @@ std::string sent(BytesPerSec rate) {
 
 // The files of configs/topologies.
 Rows list_networks() {
-  Rows rows = {{"file", "devices", "links", "bisection GB/s", "both ways", "ports", "wrap", "levels"}};
+  Rows rows = {
+      {"file", "devices", "links", "bisection GB/s", "both ways", "ports", "wrap", "levels"}};
   for (const std::string& name : topology_names()) {
     std::vector<Problem> problems;
     const StatedNetwork stated = stated_network({name, "", "", "", ""}, problems);
@@ -176,10 +177,11 @@ struct ListRow {
   Rows (*rows)();
   Rows (*more)() = nullptr;  // a second table
 };
-constexpr ListRow kLists[] = {{"chips", list_chips},     {"topologies", list_topologies, list_networks},
-                              {"models", list_models},   {"collectives", list_collectives},
-                              {"presets", list_presets}, {"fields", list_fields},
-                              {"reports", list_reports}};
+constexpr ListRow kLists[] = {
+    {"chips", list_chips},     {"topologies", list_topologies, list_networks},
+    {"models", list_models},   {"collectives", list_collectives},
+    {"presets", list_presets}, {"fields", list_fields},
+    {"reports", list_reports}};
 
 Array objects_of(const Rows& rows) {
   Array objects;

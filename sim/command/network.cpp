@@ -66,8 +66,8 @@ StatedNetwork stated_network(const NetworkArguments& args, std::vector<Problem>&
   const std::size_t before = problems.size();
   const SourcePos pos = argument_pos("--topology", args.topology);
   RunSpec run;
-  run.topology = args.topology.empty() ? std::move(otherwise)
-                                       : load_topology(args.topology, pos, problems);
+  run.topology =
+      args.topology.empty() ? std::move(otherwise) : load_topology(args.topology, pos, problems);
   const bool readable = problems.size() == before;
   LevelSpec& innermost = run.topology.levels.empty() ? run.topology : run.topology.levels.front();
   if (!args.bandwidth.empty()) {

@@ -13,7 +13,8 @@ std::string sizes_text(const Cluster& cluster, int level) {
   for (std::size_t i = 0; i < cluster.axes.size(); ++i) {
     const int a = static_cast<int>(i);
     const bool first = cluster.parts_of(a).first == a;
-    if (cluster.axes[i].level == level && first) sizes.push_back(std::to_string(cluster.span_of(a)));
+    if (cluster.axes[i].level == level && first)
+      sizes.push_back(std::to_string(cluster.span_of(a)));
   }
   return fmt::format("{}", fmt::join(sizes, "x"));
 }
@@ -76,12 +77,14 @@ std::string shape_text(const Cluster& cluster) {
 }
 
 std::string network_text(const Cluster& cluster) {
-  if (cluster.levels.size() == 1) return fmt::format("{}, {}", cluster.text, level_text(cluster, 0));
+  if (cluster.levels.size() == 1)
+    return fmt::format("{}, {}", cluster.text, level_text(cluster, 0));
   std::vector<std::string> levels;
   for (std::size_t l = 0; l < cluster.levels.size(); ++l) {
     const auto number = static_cast<int>(l);
-    levels.push_back(fmt::format("{} ({} of {}), {}", cluster.levels[l].name, cluster.levels[l].kind,
-                                 sizes_text(cluster, number), level_text(cluster, number)));
+    levels.push_back(fmt::format("{} ({} of {}), {}", cluster.levels[l].name,
+                                 cluster.levels[l].kind, sizes_text(cluster, number),
+                                 level_text(cluster, number)));
   }
   const bool named = cluster.text != shape_text(cluster);
   return fmt::format("{}{}{}", named ? cluster.text : "", named ? ": " : "",
@@ -126,7 +129,8 @@ std::string groups_text(const Cluster& cluster, const Mesh& mesh, std::span<cons
   for (const MeshAxis& axis : mesh.axes) {
     std::vector<std::string> parts;
     for (const int a : axis.axes) {
-      if (std::find(axes.begin(), axes.end(), a) != axes.end()) parts.push_back(lie_text(cluster, a));
+      if (std::find(axes.begin(), axes.end(), a) != axes.end())
+        parts.push_back(lie_text(cluster, a));
     }
     const bool said = parts.size() == 1 && parts.front() == axis.name;
     if (!parts.empty() && !said) {
@@ -148,8 +152,7 @@ double along(const Cluster& cluster, int axis) {  // lines of devices along an a
 // One way, through links of a grid: those of one line that cross the cut, for all lines.
 BytesPerSec grid_cut(const Cluster& cluster, int a) {
   const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
-  const BytesPerSec w1 =
-      cluster.ports[static_cast<std::size_t>(cluster.port_of(a, 1))].bandwidth;
+  const BytesPerSec w1 = cluster.ports[static_cast<std::size_t>(cluster.port_of(a, 1))].bandwidth;
   double links = 1;
   if (axis.wiring == Wiring::ring) links = 2;
   if (axis.wiring == Wiring::full_mesh) links = (axis.size / 2) * ((axis.size + 1) / 2);

@@ -30,8 +30,8 @@ std::string why_not(const LevelSpec& level, const IciSpec& ici) {
     }
   }
   if (chips <= ici.chips) return "";
-  return fmt::format("expected at most {} chips in a slice of {}, found {:.0f}", ici.chips, ici.chip,
-                     chips);
+  return fmt::format("expected at most {} chips in a slice of {}, found {:.0f}", ici.chips,
+                     ici.chip, chips);
 }
 
 Chosen<std::vector<Chosen<std::string>>> wrapped_axes(const LevelSpec& level, const IciSpec& ici) {
@@ -56,11 +56,10 @@ void settle(LevelSpec& level, const IciSpec& ici, std::vector<Problem>& problems
     return;
   }
   if (level.wrap.given) {
-    problems.push_back(
-        {level.wrap.pos,
-         fmt::format("expected no wrap beside a tpu-slice of {}, found one: {}", ici.chip,
-                     rule_text(ici)),
-         "write torus or mesh instead of tpu-slice"});
+    problems.push_back({level.wrap.pos,
+                        fmt::format("expected no wrap beside a tpu-slice of {}, found one: {}",
+                                    ici.chip, rule_text(ici)),
+                        "write torus or mesh instead of tpu-slice"});
     return;
   }
   if (level.axes.size() > 1) {

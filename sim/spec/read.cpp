@@ -116,7 +116,8 @@ bool is_axis_name(std::string_view text) {
 }
 
 bool names_an_axis(const Field& field) {
-  return field.type == FieldType::mesh_axis || field.path.ends_with("axes.*") || field.path == "dims.*";
+  return field.type == FieldType::mesh_axis || field.path.ends_with("axes.*") ||
+         field.path == "dims.*";
 }
 
 SourcePos text_pos(const Node& node) {
@@ -280,8 +281,9 @@ void read_items(const Field& field, const NodeEntry& entry, const Place& place, 
   const Node& list = entry.node;
   const std::string name = child_path(place.name, entry.key);
   const auto refuse = [&](const Node& node, const std::string& what) {
-    problems.push_back({node.pos, fmt::format("{}: expected a {}, found {}", name,
-                                              type_row(field.type).text, what), ""});
+    problems.push_back(
+        {node.pos,
+         fmt::format("{}: expected a {}, found {}", name, type_row(field.type).text, what), ""});
   };
   if (list.kind != NodeKind::list) return refuse(list, found(list));
   if (list.entries.empty()) return refuse(list, "an empty list");

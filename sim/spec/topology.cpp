@@ -44,10 +44,10 @@ void finish_level(const Node& node, const std::string& name, const SourcePos& po
                   std::vector<Problem>& problems) {
   const bool has_axes = node.find("axes") != nullptr;
   if (has_axes == (node.find("size") != nullptr)) {
-    problems.push_back({pos,
-                        fmt::format("{}: expected axes or size, found {}", name,
-                                    has_axes ? "both" : "neither"),
-                        "axes: {x: 4, y: 4}"});
+    problems.push_back(
+        {pos,
+         fmt::format("{}: expected axes or size, found {}", name, has_axes ? "both" : "neither"),
+         "axes: {x: 4, y: 4}"});
     return;
   }
   for (AxisSpec& axis : level.axes) {
@@ -73,15 +73,17 @@ void check_names(const Node& list, const TopologySpec& topology, std::vector<Pro
     if (name == nullptr) continue;
     if (taken(levels, level.name)) {
       problems.push_back(
-          {name->pos, fmt::format("expected levels of different names, found a second {}",
-                                  level.name), ""});
+          {name->pos,
+           fmt::format("expected levels of different names, found a second {}", level.name), ""});
       continue;
     }
     for (const AxisSpec& axis : level.axes) {
       if (!taken(axes, axis.name)) continue;
       problems.push_back(
-          {axis.pos, fmt::format("expected axes of different names, found a second {} in level {}",
-                                 axis.name, level.name), ""});
+          {axis.pos,
+           fmt::format("expected axes of different names, found a second {} in level {}", axis.name,
+                       level.name),
+           ""});
     }
   }
 }
@@ -99,10 +101,10 @@ void finish(const Node& node, const std::string& name, TopologySpec& topology,
   }
   for (const NodeEntry& entry : node.entries) {
     if (std::find(kOfOneLevel.begin(), kOfOneLevel.end(), entry.key) == kOfOneLevel.end()) continue;
-    problems.push_back({entry.key_pos,
-                        fmt::format("{}: expected levels alone, found {} beside them", name,
-                                    entry.key),
-                        "write it in the level that it is of"});
+    problems.push_back(
+        {entry.key_pos,
+         fmt::format("{}: expected levels alone, found {} beside them", name, entry.key),
+         "write it in the level that it is of"});
   }
   if (topology.levels.size() != levels->entries.size()) return;  // reported when read
   for (std::size_t l = 0; l < topology.levels.size(); ++l) {
@@ -118,7 +120,8 @@ bool is_short(std::string_view text) {
 }
 
 // A short name, or the file that a name or path means.
-void read_by_name(const Chosen<std::string>& wanted, RunSpec& into, std::vector<Problem>& problems) {
+void read_by_name(const Chosen<std::string>& wanted, RunSpec& into,
+                  std::vector<Problem>& problems) {
   if (is_short(wanted.value)) {
     into.topology = parse_topology(wanted.value, wanted.pos, problems);
     into.topology.pos = wanted.pos;

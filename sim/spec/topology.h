@@ -11,8 +11,8 @@
 
 namespace shardsim {
 
-// Completes run.topology, which read_fields has filled from the tree `root` of a run file: reads the
-// short name or file that stands there, names axes, and refuses what does not go together.
+// Completes run.topology, which read_fields has filled from the tree `root` of a run file: reads
+// the short name or file that stands there, names axes, and refuses what does not go together.
 void read_topology(const Node& root, RunSpec& run, std::vector<Problem>& problems);
 
 // A topology that is written as a name, as the map that would say the same; nothing when the name

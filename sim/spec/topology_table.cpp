@@ -18,15 +18,24 @@ std::vector<Field> network_fields(std::string_view file, const std::string& pref
   using V = const Value&;
   const std::string_view no_kind = prefix.ends_with("[].") ? "" : "levels";
   return {
-      {file, prefix + "kind", name, true, "", "a name from shardsim list topologies",
-       [](RunSpec& r, V v, Problems&) { of(r).kind = v.as<std::string>(); }, {}, no_kind},
+      {file,
+       prefix + "kind",
+       name,
+       true,
+       "",
+       "a name from shardsim list topologies",
+       [](RunSpec& r, V v, Problems&) { of(r).kind = v.as<std::string>(); },
+       {},
+       no_kind},
       {file, prefix + "axes", map, false, "", "hardware axes, major first"},
       {file, prefix + "axes.*", count, false, "", "devices along the axis",
        [](RunSpec& r, V v, Problems&) {
          of(r).axes.push_back({v.key, v.as<int>().value, v.key_pos});
        }},
       {file, prefix + "size", count, false, "", "instead of axes, for kinds with one axis",
-       [](RunSpec& r, V v, Problems&) { of(r).axes.push_back({"", v.as<int>().value, v.pos}); }},
+       [](RunSpec& r, V v, Problems&) {
+         of(r).axes.push_back({"", v.as<int>().value, v.pos});
+       }},
       {file, prefix + "wrap", names, false, "as the kind says",
        "of a grid: the axes whose ends are joined",
        [](RunSpec& r, V v, Problems&) { of(r).wrap = v.as<Words>(); }},

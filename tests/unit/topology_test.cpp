@@ -117,9 +117,11 @@ TEST_CASE("topology: --set reaches a level by number or name, in a file too") {
 
 TEST_CASE("topology: wrap and double_link of a single level") {
   const auto wiring = [](const std::string& more) {
-    const RunSpec run = loaded({"cluster.topology={kind: mesh, axes: {x: 4, y: 2}, link: {bandwidth: "
-                                "1 GB/s}" + more + "}",
-                                "mesh={X: [x, y]}"});
+    const RunSpec run =
+        loaded({"cluster.topology={kind: mesh, axes: {x: 4, y: 2}, link: {bandwidth: "
+                "1 GB/s}" +
+                    more + "}",
+                "mesh={X: [x, y]}"});
     const Cluster c = made(run);
     return std::vector<Wiring>{c.axes[0].wiring, c.axes[1].wiring};
   };
@@ -187,15 +189,15 @@ TEST_CASE("topology: links, ports and bisection of the files") {
     int devices;
     double links, ports, bisection_gb;  // one way
   };
-  for (const Row& row : std::vector<Row>{
-           {"tpu-v5e-16x16", 256, 1024, 4, 1600},  // published: 1.6 TB/s
-           {"tpu-v6e-16x16", 256, 1024, 4, 3200},  // published: 3.2 TB/s
-           {"tpu-v5e-4x4", 16, 48, 4, 4 * 50},
-           {"tpu-v5p-16x16x24", 6144, 36864, 6, 16 * 16 * 2 * 100},
-           {"dgx-h100-superpod", 256, 1024, 2, 128 * 50},
-           {"fat-tree-256-2to1", 256, 512 + 16, 1, 128 * 25 / 2.0},
-           {"gb200-nvl72-x1", 72, 144, 1, 36 * 900},
-           {"tpu-v5e-16x16-x4", 1024, 4096 + 256, 4.125, 512 * 3.125}}) {
+  for (const Row& row :
+       std::vector<Row>{{"tpu-v5e-16x16", 256, 1024, 4, 1600},  // published: 1.6 TB/s
+                        {"tpu-v6e-16x16", 256, 1024, 4, 3200},  // published: 3.2 TB/s
+                        {"tpu-v5e-4x4", 16, 48, 4, 4 * 50},
+                        {"tpu-v5p-16x16x24", 6144, 36864, 6, 16 * 16 * 2 * 100},
+                        {"dgx-h100-superpod", 256, 1024, 2, 128 * 50},
+                        {"fat-tree-256-2to1", 256, 512 + 16, 1, 128 * 25 / 2.0},
+                        {"gb200-nvl72-x1", 72, 144, 1, 36 * 900},
+                        {"tpu-v5e-16x16-x4", 1024, 4096 + 256, 4.125, 512 * 3.125}}) {
     CAPTURE(row.name);
     const Cluster c = named(row.name);
     const NetworkFacts facts = network_facts(c);
@@ -240,9 +242,10 @@ TEST_CASE("topology: every level has its figures in words") {
   CHECK(network_text(named("fat-tree-256-2to1")) ==
         "fat-tree-256-2to1: leaf (switch of 32), W1 = 25 GB/s egress per device, latency 2 us a "
         "route; spine (switch of 8), uplinks = 400 GB/s for each 32 devices, latency 4 us a route");
-  CHECK(network_text(named("tpu-v5e-16x16-x4")) ==
-        "tpu-v5e-16x16-x4: ici (torus of 16x16), W1 = 50 GB/s per directed link, latency 1 us a hop; "
-        "dcn (switch of 4), W1 = 25 GB/s for each 8 devices, latency 10 us a route");
+  CHECK(
+      network_text(named("tpu-v5e-16x16-x4")) ==
+      "tpu-v5e-16x16-x4: ici (torus of 16x16), W1 = 50 GB/s per directed link, latency 1 us a hop; "
+      "dcn (switch of 4), W1 = 25 GB/s for each 8 devices, latency 10 us a route");
 }
 
 TEST_CASE("topology: groups of a mesh in words") {
