@@ -40,7 +40,7 @@ Rows list_chips() {
 }
 
 std::string sent(BytesPerSec rate) {
-  return fmt::format("{:g}", rate / BytesPerSec{1e9});
+  return rate == BytesPerSec{} ? "-" : fmt::format("{:g}", rate / BytesPerSec{1e9});
 }
 
 // The files of configs/topologies.
@@ -137,7 +137,7 @@ Rows list_fields() {
   Rows rows = {{"file", "key", "type", "default", "meaning"}};
   for (const FieldRow& row : field_rows()) {
     const std::string required =
-        row.unless.empty() ? "(required)" : fmt::format("(required without {})", row.unless);
+        row.unless.empty() ? "(required)" : fmt::format("(required without {})", fmt::join(row.unless, " or "));
     rows.push_back(
         {row.file, row.path, row.type, row.required ? required : row.default_text, row.help});
   }
@@ -152,7 +152,7 @@ std::string fields_text() {
     if (row.file != file) text += fmt::format("{}{} file\n", file.empty() ? "" : "\n", row.file);
     file = row.file;
     std::string rest = row.required && row.unless.empty() ? "required"
-                       : row.required                     ? "required without " + row.unless
+                       : row.required                     ? fmt::format("required without {}", fmt::join(row.unless, " or "))
                        : row.default_text.empty()         ? ""
                                                           : "default: " + row.default_text;
     if (!rest.empty()) rest = "; " + rest;

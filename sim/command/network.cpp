@@ -84,7 +84,8 @@ StatedNetwork stated_network(const NetworkArguments& args, std::vector<Problem>&
   }
   if (!args.chip.empty()) run.chip_spec = load_chip(args.chip);
   StatedNetwork stated;
-  stated.priced = innermost.bandwidth.given || run.chip_spec.link_bandwidth.given;
+  stated.priced = innermost.bandwidth.given || run.chip_spec.link_bandwidth.given ||
+                  !run.topology.links.empty();
   if (stated.priced && problems.size() == before) {
     stated.link = link_figures(run, problems);
   } else {

@@ -27,6 +27,27 @@ LinkId Cluster::link(DeviceId device, int port) const {
                 static_cast<std::uint32_t>(port)};
 }
 
+LinkChange Cluster::figures(LinkId link) const {
+  const auto at = changed.find(link);
+  if (at != changed.end()) return at->second;
+  const auto id = static_cast<std::size_t>(link);
+  if (id >= port_links()) {
+    const NodeLink& cable = cables[id - port_links()];
+    return {cable.bandwidth, cable.latency};
+  }
+  return {port(link).bandwidth, port(link).latency};
+}
+
+double Cluster::speed_of(DeviceId device) const {
+  const auto at = speed.find(device);
+  return at == speed.end() ? 1.0 : at->second;
+}
+
+std::string Cluster::node_name(std::uint32_t node) const {
+  const auto count = static_cast<std::uint32_t>(devices());
+  return node < count ? std::to_string(node) : switches[node - count];
+}
+
 DeviceId Cluster::owner(LinkId link) const {
   return DeviceId{static_cast<std::uint32_t>(link) / static_cast<std::uint32_t>(ports.size())};
 }
@@ -82,7 +103,7 @@ int Cluster::span_of(int axis) const {
 
 bool Cluster::wraps(int axis) const {
   const Axis& a = axes[static_cast<std::size_t>(axis)];
-  if (a.wiring == Wiring::pair || a.wiring == Wiring::line) return false;
+  if (a.wiring == Wiring::pair || a.wiring == Wiring::line || a.wiring == Wiring::graph) return false;
   return a.wiring == Wiring::star || a.stride * a.size == span_of(axis);
 }
 
@@ -91,6 +112,10 @@ bool Cluster::uniform(int axis) const {
 }
 
 std::string Cluster::link_name(LinkId link) const {
+  if (static_cast<std::size_t>(link) >= port_links()) {
+    const NodeLink& cable = cables[static_cast<std::size_t>(link) - port_links()];
+    return fmt::format("{} to {}", node_name(cable.from), node_name(cable.to));
+  }
   const DeviceId device = owner(link);
   return fmt::format("{} of device {} ({})", port(link).name, static_cast<std::uint32_t>(device),
                      fmt::join(coordinates(device), ","));
@@ -142,6 +167,38 @@ Fold Fold::full(const Cluster& cluster) {
   return fold;
 }
 
+namespace {
+
+// Whether going `by` further along the axis leads from every link and chip that differs to one that
+// differs alike.
+bool alike_along(const Cluster& cluster, std::size_t axis, int by) {
+  const auto moved = [&](DeviceId device) {
+    std::vector<int> at = cluster.coordinates(device);
+    at[axis] = (at[axis] + by) % cluster.axes[axis].size;
+    return cluster.device(at);
+  };
+  for (const auto& [link, change] : cluster.changed) {
+    if (static_cast<std::size_t>(link) >= cluster.port_links()) return false;
+    const auto port = static_cast<int>(static_cast<std::size_t>(link) % cluster.ports.size());
+    const auto there = cluster.changed.find(cluster.link(moved(cluster.owner(link)), port));
+    if (there == cluster.changed.end() || there->second != change) return false;
+  }
+  return std::all_of(cluster.speed.begin(), cluster.speed.end(), [&](const auto& chip) {
+    return cluster.speed_of(moved(chip.first)) == chip.second;
+  });
+}
+
+// The smallest multiple of `step` that all that differs repeats after.
+int symmetric_step(const Cluster& cluster, std::size_t axis, int step) {
+  const int size = cluster.axes[axis].size;
+  for (int s = step; s < size; s += step) {
+    if (size % s == 0 && alike_along(cluster, axis, s)) return s;
+  }
+  return size;
+}
+
+}  // namespace
+
 Fold Fold::orbits(const Cluster& cluster) {
   Fold fold{std::vector<int>(cluster.axes.size(), 1)};
   for (std::size_t i = 0; i < fold.step.size(); ++i) {
@@ -151,6 +208,7 @@ Fold Fold::orbits(const Cluster& cluster) {
       const bool part = !port.block.empty() && port.block[i] > 1 && port.block[i] < size;
       if (part) fold.step[i] = std::lcm(fold.step[i], port.block[i]);
     }
+    fold.step[i] = symmetric_step(cluster, i, fold.step[i]);
   }
   return fold;
 }

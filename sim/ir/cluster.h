@@ -9,6 +9,10 @@
 //   mesh:4x4        axes {x:4, y:4}     as a torus; the links past the ends lead nowhere
 //   switch:8        axes {n:8}          ports up, down    egress and ingress of one device
 //   2 x 8 GPUs      axes {ib:2, nvlink:8}  ports nvlink up, nvlink down, ib up, ib down
+//   a graph         axes {device:8}     no ports; links by hand between devices and switches
+//
+// A link may differ from its port (`changed`), and a chip from the others (`speed`); what is changed
+// alike along an axis keeps that axis's symmetry.
 //
 // A port may serve a block of devices (a NIC of two GPUs, the uplinks of a leaf switch): the block's
 // first device owns it, and the others own nothing there.
@@ -22,6 +26,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,7 +46,8 @@ enum class Wiring : std::uint8_t {
   line,         // two directed links to each neighbour, no wrap
   pair,         // an axis of size 2: one full-duplex cable, so one directed link each way
   star,         // all devices hang on one switch; shared by all axes of the level
-  full_mesh     // a cable between any two devices
+  full_mesh,    // a cable between any two devices
+  graph         // links written one by one; a device's neighbours are those next in number
 };
 
 struct Axis {
@@ -78,23 +84,50 @@ struct Port {
   std::vector<int> block = {};
 };
 
+// One directed link of an explicit graph. Nodes are the devices, by number, then the switches.
+struct NodeLink {
+  std::uint32_t from = 0, to = 0;
+  BytesPerSec bandwidth;  // W1
+  Seconds latency;
+};
+
+// A link as it is instead of as its port or the graph says.
+struct LinkChange {
+  BytesPerSec bandwidth;
+  Seconds latency;
+  bool missing = false;
+
+  bool operator==(const LinkChange&) const = default;
+};
+
 struct Cluster {
   std::string kind;           // row of the topology table: "ring", "torus", "levels", …
   std::string text;           // as a person would write it: "torus:4x4x4"
   std::vector<Axis> axes;     // major first
   std::vector<Port> ports;    // owned by every device, or by the first of a block
   std::vector<Level> levels;  // innermost first
+  std::vector<std::string> switches;     // of an explicit graph
+  std::vector<NodeLink> cables;          // its links; their ids follow those of the ports
+  std::map<LinkId, LinkChange> changed;  // links that are not as their port or cable says
+  std::map<DeviceId, double> speed;      // of compute, of the chips for which it is not 1
 
   int devices() const;
-  std::size_t link_count() const { return static_cast<std::size_t>(devices()) * ports.size(); }
+  std::size_t link_count() const { return port_links() + cables.size(); }
+  std::size_t port_links() const { return static_cast<std::size_t>(devices()) * ports.size(); }
+  LinkChange figures(LinkId link) const;  // as it is
+  BytesPerSec bandwidth(LinkId link) const { return figures(link).bandwidth; }
+  Seconds latency(LinkId link) const { return figures(link).latency; }
+  bool missing(LinkId link) const { return figures(link).missing; }
+  double speed_of(DeviceId device) const;
+  std::string node_name(std::uint32_t node) const;  // "3", "leaf0"
   LinkId link(DeviceId device, int port) const;  // of the block that the device is in
-  DeviceId owner(LinkId link) const;
-  const Port& port(LinkId link) const;
+  DeviceId owner(LinkId link) const;     // REQUIRES: of a port
+  const Port& port(LinkId link) const;   // REQUIRES: of a port
   // The port of `axis` in direction +1 or -1 (full mesh: the displacement, modulo its size); a pair
   // and a one-way ring have only +1; a star's is the first that a route climbs.
   int port_of(int axis, int direction) const;
   int sharers(const Port& port) const;       // devices of its block
-  std::string link_name(LinkId link) const;  // "x+ of device 3 (0,3)"
+  std::string link_name(LinkId link) const;  // "x+ of device 3 (0,3)", "0 to leaf0"
 
   // The axes [first, last) that are parts of the same hardware axis as `axis`.
   std::pair<int, int> parts_of(int axis) const;
@@ -118,7 +151,8 @@ struct Fold {
 
   static Fold full(const Cluster& cluster);    // G = {1}: every device its own class
   static Fold orbits(const Cluster& cluster);  // the whole translation group: ends of lines, parts
-                                               // of rings and blocks of ports shrink it
+                                               // of rings, blocks of ports, explicit graphs and
+                                               // single links and chips that differ shrink it
 
   int classes() const;                                             // product of the steps
   DeviceId representative(const Cluster&, DeviceId device) const;  // coordinates modulo step

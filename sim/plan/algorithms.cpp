@@ -12,6 +12,7 @@
 #include "plan/level_algorithms.h"
 #include "plan/permute_algorithm.h"
 #include "plan/ring_algorithms.h"
+#include "plan/routed_load.h"
 #include "plan/snake_algorithm.h"
 #include "plan/torus_algorithms.h"
 #include "plan/tree_algorithms.h"
@@ -38,6 +39,7 @@ GroupAxis star_axis(const Cluster& cluster, const Axis& axis) {
   for (const int p : level.up) {
     const Port& port = cluster.ports[static_cast<std::size_t>(p)];
     const BytesPerSec share = port.bandwidth / cluster.sharers(port);
+    made.climbs.emplace_back(p, share);
     made.w1 = made.w1 == BytesPerSec{} ? share : std::min(made.w1, share);
   }
   made.aligned = level.rails;
@@ -63,9 +65,59 @@ bool goes_on(const Axis& a, const Axis& b) {
          a.wiring != Wiring::full_mesh;
 }
 
+// Whether a link belongs to the network along the axis.
+bool serves(const Cluster& cluster, const Axis& axis, const GroupAxis& made, LinkId link) {
+  const Port& port = cluster.port(link);
+  if (axis.wiring != Wiring::star) {
+    return cluster.axes[static_cast<std::size_t>(port.axis)].hardware == axis.hardware;
+  }
+  const auto index = static_cast<int>(static_cast<std::size_t>(link) % cluster.ports.size());
+  const int up = port.direction > 0 ? index : index - 1;  // the port beside it
+  return std::any_of(made.climbs.begin(), made.climbs.end(),
+                     [&](const auto& climb) { return climb.first == up; });
+}
+
+// The figures of the slowest link along the axis; where one is missing, its neighbours carry what
+// would have passed it beside their own. Returns whether any differs.
+bool take_slowest(const Cluster& cluster, const Axis& axis, GroupAxis& made) {
+  double share = 1;
+  Seconds later;
+  bool differs = false;
+  for (const auto& [link, is] : cluster.changed) {
+    if (!serves(cluster, axis, made, link)) continue;
+    const Port& port = cluster.port(link);
+    differs = true;
+    share = std::min(share, is.missing ? 0.5 : is.bandwidth / port.bandwidth);
+    later = std::max(later, is.latency - port.latency);
+  }
+  made.w1 = made.w1 * share;
+  for (auto& [port, w1] : made.climbs) w1 = w1 * share;
+  made.latency += later * axis.stride;
+  return differs;
+}
+
+// The ranks of the group one after the other; each step leads to the next.
+GroupNet graph_net(const Cluster& cluster, std::span<const int> axes) {
+  GroupNet net{{}, &cluster, false};
+  GroupAxis made{1, Wiring::graph, {}, {}};
+  for (const int a : axes) {
+    const int size = cluster.axes[static_cast<std::size_t>(a)].size;
+    if (size == 1) continue;
+    made.size *= size;
+    made.axes.push_back(a);
+  }
+  if (made.size == 1) return net;
+  net.axes = {made};
+  const RoutedLoad step = RoutedLoads(net).of_displacement(1);
+  net.axes[0].w1 = Bytes{1} / step.busiest;
+  net.axes[0].latency = step.farthest;
+  return net;
+}
+
 }  // namespace
 
 GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
+  if (!cluster.axes.empty() && cluster.axes.front().wiring == Wiring::graph) return graph_net(cluster, axes);
   GroupNet net;
   const Axis* before = nullptr;
   for (const int a : axes) {
@@ -74,6 +126,7 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
     GroupAxis made = axis.wiring == Wiring::star ? star_axis(cluster, axis) : grid_axis(cluster, a);
     made.level = axis.level;
     made.port = cluster.port_of(a, 1);
+    if (take_slowest(cluster, axis, made)) net.uneven = true;
     if (before != nullptr && goes_on(*before, axis)) {
       GroupAxis& whole = net.axes.back();
       made.size *= whole.size;
@@ -237,6 +290,9 @@ std::string bandwidth_convention(const GroupNet& net) {
       case Wiring::star:
         one = fmt::format("W1 = W = {} egress per device", to_text(axis.w1));
         break;
+      case Wiring::graph:
+        one = fmt::format("W1 = W = {} from each rank to the next, all at once", to_text(axis.w1));
+        break;
       case Wiring::full_mesh:
         one = fmt::format("W1 = {} a cable, W = (N-1)*W1 = {} egress per device", to_text(axis.w1),
                           to_text(axis.w1 * axis.ports));
@@ -249,7 +305,8 @@ std::string bandwidth_convention(const GroupNet& net) {
 }
 
 ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
-  if (net.axes.front().level != net.axes.back().level) return {};  // no book's W
+  const bool levels = net.axes.front().level != net.axes.back().level;
+  if (levels || net.graph != nullptr) return {};  // no book's W
   BytesPerSec w;
   int longest_axis = 1;
   for (const GroupAxis& axis : net.axes) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -37,17 +38,24 @@ struct GroupAxis {
   bool aligned = true;   // a route that crosses here first goes to the right position inside
   bool reduces = false;  // the switch can add
   int port = 0;          // of the cluster, the first that a route takes; equal: shared
+  // Star: the ports of the cluster that a route climbs, and a device's share of each.
+  std::vector<std::pair<int, BytesPerSec>> climbs = {};
 };
 
 // The network as the ranks of one group see it when all groups of these axes run at once: axes of
-// size 1 left out, adjacent parts of one hardware axis put together again.
+// size 1 left out, adjacent parts of one hardware axis put together again, all those of a graph.
 struct GroupNet {
   std::vector<GroupAxis> axes;
+  // An explicit graph, one axis of which w1 and latency are those of a step to the next rank;
+  // plan/routed_load.h has the rest. Otherwise nullptr.
+  const Cluster* graph = nullptr;
+  bool uneven = false;  // single links differ: w1 is the slowest one's, and closed forms estimates
 
   int ranks() const;
   std::vector<int> sizes() const;
 };
-GroupNet group_net(const Cluster& cluster, std::span<const int> axes);
+GroupNet group_net(const Cluster& cluster, std::span<const int> axes);  // may refer to the cluster
+GroupNet group_net(Cluster&& cluster, std::span<const int> axes) = delete;
 
 struct CollectiveAsk {
   Collective kind = Collective::all_gather;

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/graph_cluster.h"
+#include "plan/link_overrides.h"
 #include "plan/network_text.h"
+#include "plan/routes.h"
 #include "plan/slices.h"
 
 namespace shardsim {
@@ -367,7 +370,9 @@ const TopologyRow* find_topology(std::string_view kind) {
   return nullptr;
 }
 
-Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
+namespace {
+
+Cluster make_regular(const TopologySpec& spec, const LinkFigures& link,
                      std::vector<Problem>& problems) {
   const std::size_t before = problems.size();
   const TopologySpec settled = settle_slices(spec, link.ici, problems);
@@ -379,6 +384,37 @@ Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
   cluster.kind = parts.size() == 1 ? std::string(parts.front().row->name) : "levels";
   cluster.text = spec.text.empty() ? shape_text(cluster) : spec.text;
   return cluster;
+}
+
+void require_connected(const TopologySpec& spec, const Cluster& cluster,
+                       std::vector<Problem>& problems) {
+  SourcePos pos = spec.links_pos.source ? spec.links_pos : spec.pos;
+  bool complete = cluster.cables.empty();
+  for (const OverrideSpec& o : spec.overrides) {
+    if (!o.missing.given || !o.missing.value) continue;
+    complete = false;
+    pos = o.missing.pos;
+  }
+  if (complete) return;
+  if (const auto pair = unreachable_pair(cluster)) {
+    problems.push_back(
+        {pos, fmt::format("expected every device to reach every other, found no way from {} to {}",
+                          static_cast<std::uint32_t>(pair->first),
+                          static_cast<std::uint32_t>(pair->second)),
+         ""});
+  }
+}
+
+}  // namespace
+
+Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
+                     std::vector<Problem>& problems) {
+  const std::size_t before = problems.size();
+  const bool graph = spec.devices.given || !spec.links.empty() || !spec.switches.empty();
+  Cluster cluster = graph ? make_graph(spec, link, problems) : make_regular(spec, link, problems);
+  if (problems.size() == before) apply_overrides(spec.overrides, cluster, problems);
+  if (problems.size() == before) require_connected(spec, cluster, problems);
+  return problems.size() == before ? cluster : Cluster{};
 }
 
 }  // namespace shardsim

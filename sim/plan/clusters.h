@@ -42,7 +42,10 @@ struct LinkFigures {
 //   from device to device of another leaf: ib up, spine up, spine down, ib down; spine up is shared
 //   by the 32 devices of a rail's leaf and has 32 * 50 / 2 GB/s
 //
-// Appends problems (unknown kind, wrong number of axes, an axis of size 1, too many devices, wrap
+// An explicit graph is made by plan/graph_cluster.h, and overrides are applied to either
+// (plan/link_overrides.h).
+//
+// Appends problems (a device that another cannot reach, unknown kind, wrong number of axes, an axis of size 1, too many devices, wrap
 // of an axis that cannot, a level without bandwidth, oversubscription below 1, NICs that do not
 // divide) and returns an empty cluster when there was any.
 Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,

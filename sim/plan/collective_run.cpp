@@ -78,7 +78,8 @@ CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& clus
   instance.algorithm = call.algorithm->name;
   instance.analytic = form.time;
   instance.formula = form.formula;
-  instance.exact = form.exact;
+  instance.exact = form.exact && !net.uneven;
+  if (net.uneven) instance.formula += ", W1 of the slowest link, half beside a missing one";
   const ClosedForm book = textbook(call.ask, net);
   instance.textbook = book.time;
   instance.textbook_formula = book.formula;

@@ -17,7 +17,8 @@ namespace {
 class TemplateMaker {
  public:
   TemplateMaker(GraphBuilder& builder, const CollectivePlan& plan, const GroupNet& net)
-      : builder_(builder), cluster_(builder.cluster()), plan_(plan), plan_fold_(builder.fold()) {
+      : builder_(builder), cluster_(builder.cluster()), plan_(plan),
+        plan_fold_(builder.fold()), router_(builder.cluster()) {
     for (std::size_t i = 0; i < net.axes.size(); ++i) {
       const std::vector<int>& parts = net.axes[i].axes;
       neighbour_axis_.push_back(parts.back());
@@ -111,13 +112,12 @@ class TemplateMaker {
     return group;
   }
 
-  std::vector<Route> routes_of(const Send& send, DeviceId from, DeviceId base) const {
-    if (send.axis >= 0) {
-      const int axis = neighbour_axis_[static_cast<std::size_t>(send.axis)];
-      return {hop(cluster_, from, axis, send.direction)};
-    }
+  std::vector<Route> routes_of(const Send& send, DeviceId from, DeviceId base) {
     if (send.switch_adds) return {through_switch(cluster_, from, axes_[0])};
-    return routes(cluster_, from, device_of(base, send.to));
+    const DeviceId to = device_of(base, send.to);
+    if (send.axis < 0) return router_.routes(from, to);
+    const int axis = neighbour_axis_[static_cast<std::size_t>(send.axis)];
+    return router_.neighbour(from, to, axis, send.direction);
   }
 
   std::vector<std::uint32_t> orbit(const Route& route) const {
@@ -313,7 +313,7 @@ class TemplateMaker {
   };
 
   // Of every stage, or of all as one (then without its latency).
-  std::vector<StageLoad> loads(DeviceId base, bool as_one) const {
+  std::vector<StageLoad> loads(DeviceId base, bool as_one) {
     std::vector<StageLoad> stages(as_one ? 1 : static_cast<std::size_t>(plan_.stages()));
     std::vector<LinkLoads> links(stages.size());
     std::vector<Seconds> done(plan_.sends.size());  // of latency alone
@@ -368,6 +368,7 @@ class TemplateMaker {
   std::vector<int> sizes_;           // theirs
   std::vector<int> neighbour_axis_;  // [group axes] the part along which neighbours lie
   Fold plan_fold_;
+  Router router_;
   CollectiveTemplate made_;
   std::map<std::pair<int, Seconds>, std::uint32_t> phases_;
   std::pair<std::pair<int, Seconds>, std::uint32_t> last_phase_{{-1, Seconds{}}, 0};

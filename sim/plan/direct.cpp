@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
+#include <utility>
 
 #include "base/file.h"
+#include "plan/routed_load.h"
 
 namespace shardsim {
 
@@ -23,115 +24,168 @@ int displaced(std::span<const int> sizes, int from, int displacement) {
   return result;
 }
 
-// Displacements whose hops are equal up to sign and exchange of alike axes, and the load that they
-// put on a port of each axis (in chunks).
-struct Class {
-  std::vector<int> displacements;
-  std::vector<double> load;
-  int shortest = 0;
-  int distance = 0;  // of the farthest
+// Links of one device that share the displacements along an axis.
+double ways(const GroupAxis& axis) {
+  if (axis.wiring == Wiring::full_mesh) return axis.size - 1;
+  return axis.wiring == Wiring::ring ? 2.0 : 1.0;
+}
+
+// Kinds of links: one for each axis of a grid, then each port that a switch is reached by.
+class LinkKinds {
+ public:
+  explicit LinkKinds(const GroupNet& net) : net_(net), count_(net.axes.size()) {
+    for (const GroupAxis& axis : net.axes) {
+      for (const auto& [port, w1] : axis.climbs) {
+        if (index_.try_emplace(port, count_).second) ++count_;
+      }
+    }
+  }
+
+  // Adds what the messages of a displacement do. They cross the outermost level in which their ends
+  // differ, and those inside that if they go to the right position first (rails, grids).
+  AllToAllRound messages(int displacement) const {
+    AllToAllRound made{{displacement}, std::vector<Seconds>(count_), {}, {}, 0};
+    const std::vector<int> at = rank_coordinates(net_.sizes(), displacement);
+    for (int level = 64, crossed = 0; level >= 0; level = crossed - 1) {
+      crossed = -1;
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        const int its = net_.axes[i].level;
+        if (at[i] != 0 && its <= level) crossed = std::max(crossed, its);
+      }
+      if (crossed < 0 || !cross(crossed, at, made)) break;
+    }
+    made.nearest = made.farthest;
+    return made;
+  }
+
+ private:
+  // Returns whether the way goes on inside.
+  bool cross(int level, const std::vector<int>& at, AllToAllRound& made) const {
+    bool aligned = true, through_switch = false;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const GroupAxis& axis = net_.axes[i];
+      if (axis.level != level || at[i] == 0) continue;
+      aligned = aligned && (axis.aligned || axis.wiring != Wiring::star);
+      const int h = hops(axis.wiring, axis.size, at[i]);
+      if (axis.wiring != Wiring::star) {
+        made.load[i] += h / ways(axis) * (Bytes{1} / axis.w1);
+      } else if (through_switch) {
+        continue;  // the axes of one switch are crossed at once
+      }
+      through_switch = axis.wiring == Wiring::star;
+      if (through_switch) {
+        for (const auto& [port, w1] : axis.climbs) made.load[index_.at(port)] += Bytes{1} / w1;
+      }
+      made.farthest += h * axis.latency;
+      made.distance += h;
+    }
+    return aligned;
+  }
+
+  const GroupNet& net_;
+  std::map<int, std::size_t> index_;  // of ports
+  std::size_t count_;
 };
 
-// Links of one device that share the displacements along an axis.
-double ways(Wiring wiring, int size) {
-  if (wiring == Wiring::full_mesh) return size - 1;
-  return wiring == Wiring::ring ? 2.0 : 1.0;
-}
-
-std::vector<Class> classes(std::span<const int> sizes, std::span<const Wiring> wiring) {
-  const int ranks = std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>());
-  std::map<std::vector<int>, Class> by_key;
-  for (int d = 1; d < ranks; ++d) {
-    if (d % 4096 == 0) throw_if_interrupted();
-    const std::vector<int> at = rank_coordinates(sizes, d);
-    std::vector<std::vector<int>> alike(sizes.size());  // hops of the axes alike to axis i, i first
-    std::vector<double> load(sizes.size());
-    int distance = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const int h = hops(wiring[i], sizes[i], at[i]);
-      std::size_t first = 0;
-      while (sizes[first] != sizes[i] || wiring[first] != wiring[i]) ++first;
-      alike[first].push_back(h);
-      load[i] = h / ways(wiring[i], sizes[i]);
-      distance += h;
-    }
-    std::vector<int> key;
-    for (std::vector<int>& group : alike) {
-      std::sort(group.begin(), group.end());
-      key.insert(key.end(), group.begin(), group.end());
-    }
-    key.insert(key.begin(), distance);
-    Class& c = by_key[key];
-    c.displacements.push_back(d);
-    c.shortest = c.distance = distance;
-    c.load.resize(sizes.size());
-    for (std::size_t i = 0; i < sizes.size(); ++i) c.load[i] += load[i];
-  }
-  std::vector<Class> result;
-  for (auto& [key, c] : by_key) result.push_back(std::move(c));
-  return result;
-}
-
-void absorb(Class& into, const Class& other) {
+void absorb(AllToAllRound& into, const AllToAllRound& other) {
   into.displacements.insert(into.displacements.end(), other.displacements.begin(),
                             other.displacements.end());
   for (std::size_t i = 0; i < into.load.size(); ++i) into.load[i] += other.load[i];
-  into.shortest = std::min(into.shortest, other.shortest);
+  into.nearest = std::min(into.nearest, other.nearest);
+  into.farthest = std::max(into.farthest, other.farthest);
   into.distance = std::max(into.distance, other.distance);
 }
 
-// How much less the axis `busiest` carries than the fullest other axis; 0 or less: it has the lead.
-double deficit(const Class& c, std::size_t busiest) {
-  return *std::max_element(c.load.begin(), c.load.end()) - c.load[busiest];
+constexpr int kMostRounds = 256;  // through switches, where a round may be short
+
+// What displacements have in common that begin in one round: hops up to sign and exchange of alike
+// axes, and on switches the place in the order of displacements.
+std::vector<int> key_of(const GroupNet& net, int displacement, int distance) {
+  const std::vector<int> at = rank_coordinates(net.sizes(), displacement);
+  std::vector<std::vector<int>> alike(at.size());  // hops of the axes alike to axis i, i first
+  std::vector<int> key = {distance};
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const GroupAxis& axis = net.axes[i];
+    if (axis.wiring == Wiring::star) {
+      key = {distance, static_cast<int>(1LL * displacement * kMostRounds / net.ranks())};
+      break;
+    }
+    std::size_t first = 0;
+    while (net.axes[first].size != axis.size || net.axes[first].wiring != axis.wiring) ++first;
+    alike[first].push_back(hops(axis.wiring, axis.size, at[i]));
+  }
+  for (std::vector<int>& group : alike) {
+    std::sort(group.begin(), group.end());
+    key.insert(key.end(), group.begin(), group.end());
+  }
+  return key;
 }
 
-std::vector<Class> rounds(std::vector<Class> all, std::size_t axes) {
-  std::vector<double> total(axes, 0.0);
-  for (const Class& c : all) {
-    for (std::size_t i = 0; i < axes; ++i) total[i] += c.load[i];
+std::vector<AllToAllRound> on_axes(const GroupNet& net) {
+  const LinkKinds kinds(net);
+  std::map<std::vector<int>, AllToAllRound> by_key;
+  for (int d = 1; d < net.ranks(); ++d) {
+    if (d % 4096 == 0) throw_if_interrupted();
+    AllToAllRound one = kinds.messages(d);
+    std::vector<int> key = key_of(net, d, one.distance);
+    const auto [at, fresh] = by_key.try_emplace(std::move(key), std::move(one));
+    if (!fresh) absorb(at->second, one);
+  }
+  std::vector<AllToAllRound> result;
+  for (auto& [key, round] : by_key) result.push_back(std::move(round));
+  return result;
+}
+
+std::vector<AllToAllRound> on_graph(const GroupNet& net) {
+  RoutedLoads loads(net);
+  std::vector<AllToAllRound> result;
+  for (int d = 1; d < net.ranks(); ++d) {
+    throw_if_interrupted();
+    const RoutedLoad load = loads.of_displacement(d);
+    result.push_back({{d}, load.links, load.nearest, load.farthest, 0});
+  }
+  return result;
+}
+
+// By how much the link `busiest` is busy for less long than the busiest other; 0 or less: it has the lead.
+Seconds deficit(const AllToAllRound& round, std::size_t busiest) {
+  return round.busiest() - round.load[busiest];
+}
+
+std::vector<AllToAllRound> merged(std::vector<AllToAllRound> all) {
+  std::vector<Seconds> total(all.front().load.size());
+  for (const AllToAllRound& c : all) {
+    for (std::size_t i = 0; i < total.size(); ++i) total[i] += c.load[i];
   }
   const auto busiest =
       static_cast<std::size_t>(std::max_element(total.begin(), total.end()) - total.begin());
-  constexpr double kEven = 1e-9;
-  std::vector<Class> needy, good;
-  for (Class& c : all) (deficit(c, busiest) > kEven ? needy : good).push_back(std::move(c));
-  std::vector<Class> result;
+  const Seconds even = total[busiest] * 1e-12;
+  std::vector<AllToAllRound> needy, good;
+  for (AllToAllRound& c : all) (deficit(c, busiest) > even ? needy : good).push_back(std::move(c));
+  std::vector<AllToAllRound> result;
   std::size_t used = 0;
-  for (const Class& c : needy) {
-    const bool open = !result.empty() && deficit(result.back(), busiest) > kEven;
+  for (const AllToAllRound& c : needy) {
+    const bool open = !result.empty() && deficit(result.back(), busiest) > even;
     if (open) {
       absorb(result.back(), c);
     } else {
       result.push_back(c);
     }
-    while (used < good.size() && deficit(result.back(), busiest) > kEven) {
+    while (used < good.size() && deficit(result.back(), busiest) > even) {
       absorb(result.back(), good[used++]);
     }
   }
-  while (result.size() > 1 && deficit(result.back(), busiest) > kEven) {
-    const Class last = std::move(result.back());
+  while (result.size() > 1 && deficit(result.back(), busiest) > even) {
+    const AllToAllRound last = std::move(result.back());
     result.pop_back();
     absorb(result.back(), last);
   }
   result.insert(result.end(), std::make_move_iterator(good.begin() + static_cast<long>(used)),
                 std::make_move_iterator(good.end()));
-  std::stable_sort(result.begin(), result.end(),
-                   [](const Class& a, const Class& b) { return a.distance < b.distance; });
-  return result;
-}
-
-std::vector<Class> all_rounds(std::span<const int> sizes, std::span<const Wiring> wiring) {
-  std::vector<Class> all = classes(sizes, wiring);
-  const bool one_hop = std::any_of(wiring.begin(), wiring.end(), [](Wiring w) {
-    return w == Wiring::star || w == Wiring::full_mesh;
+  std::stable_sort(result.begin(), result.end(), [](const AllToAllRound& a, const AllToAllRound& b) {
+    return std::pair(a.farthest, a.distance) < std::pair(b.farthest, b.distance);
   });
-  if (one_hop) {  // nothing is relayed from rank to rank, one round will do
-    while (all.size() > 1) {
-      absorb(all.front(), all.back());
-      all.pop_back();
-    }
-  }
-  return rounds(std::move(all), sizes.size());
+  return result;
 }
 
 }  // namespace
@@ -146,18 +200,28 @@ int hops(Wiring wiring, int size, int displacement) {
       return displacement;
     case Wiring::star:
     case Wiring::full_mesh:
+    case Wiring::graph:
       return displacement == 0 ? 0 : 1;
   }
   return 0;
 }
 
-std::vector<AllToAllRound> all_to_all_rounds(std::span<const int> sizes,
-                                             std::span<const Wiring> wiring) {
-  std::vector<AllToAllRound> result;
-  for (const Class& c : all_rounds(sizes, wiring)) {
-    result.push_back({c.load, c.shortest, c.distance});
+Seconds AllToAllRound::busiest() const {
+  return *std::max_element(load.begin(), load.end());
+}
+
+std::vector<AllToAllRound> all_to_all_rounds(const GroupNet& net) {
+  return merged(net.graph == nullptr ? on_axes(net) : on_graph(net));
+}
+
+Seconds all_to_all_load(const GroupNet& net) {
+  const LinkKinds kinds(net);
+  AllToAllRound all = kinds.messages(0);
+  for (int d = 1; d < net.ranks(); ++d) {
+    const AllToAllRound one = kinds.messages(d);
+    for (std::size_t i = 0; i < all.load.size(); ++i) all.load[i] += one.load[i];
   }
-  return result;
+  return all.busiest();
 }
 
 CollectivePlan direct_in_windows(const PlanFrame& frame, Collective kind, int window) {
@@ -197,13 +261,13 @@ CollectivePlan switch_sum(const PlanFrame& frame) {
   return plan;
 }
 
-CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring> wiring) {
+CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const AllToAllRound> rounds) {
   CollectivePlan plan = empty_plan(frame, Collective::all_to_all);
   const double ranks = plan.ranks();
   const std::vector<int> reps = plan.representatives();
   std::vector<std::uint32_t> barrier;
   int phase = 0;
-  for (const Class& round : all_rounds(plan.sizes, wiring)) {
+  for (const AllToAllRound& round : rounds) {
     std::vector<std::uint32_t> sent;
     throw_if_interrupted();
     for (const int d : round.displacements) {

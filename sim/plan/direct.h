@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "ir/cluster.h"
 #include "ir/collective_plan.h"
+#include "plan/algorithms.h"
 #include "plan/gather.h"
 
 namespace shardsim {
@@ -19,26 +21,35 @@ CollectivePlan direct_in_windows(const PlanFrame& frame, Collective kind, int wi
 // Every rank sends its whole array to the switch, which adds them and returns the sum.
 CollectivePlan switch_sum(const PlanFrame& frame);
 
-// Over links: every rank sends 1/N^2 of V to every other, in rounds with a barrier between them.
-// All messages are posted at the start (latency runs from there); the rounds only keep the sharing
-// of links simple. A round holds displacements that differ by sign and by exchanging alike axes, so
-// that it loads the busiest axes evenly; rounds in which another axis would be busiest are merged
-// with ones that have slack. The sum of the rounds is the bound: the load of the busiest link.
-// wiring[i] is of group axis i.
-CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const Wiring> wiring);
+// One round of an all-to-all: displacements whose messages are under way at once.
+struct AllToAllRound {
+  std::vector<int> displacements;
+  std::vector<Seconds> load;  // per byte of a message, of each kind of link (or link of a graph)
+  Seconds nearest, farthest;  // latencies of the messages
+  int distance = 0;           // links to the farthest destination
+
+  Seconds busiest() const;
+};
+
+// The rounds of an all-to-all. Equal messages that start together end with the busiest link, at the
+// latest after its load: each gets at least an equal part of it (max-min). So any rounds do that are
+// all as long as the load of the one link that is busiest over all: together they take its load, the
+// bound. A round begins with displacements that load alike links evenly: those that differ by sign
+// and by exchanging alike axes of a grid, one at a time through a switch or on a graph; rounds in
+// which another link would be busiest are merged with ones that have slack.
+std::vector<AllToAllRound> all_to_all_rounds(const GroupNet& net);
+
+// The load of the busiest link over all rounds, per byte of a message.
+Seconds all_to_all_load(const GroupNet& net);
+
+// Every rank sends 1/N^2 of V to every other, in the rounds with a barrier between them. All
+// messages are posted at the start (latency runs from there); the rounds only keep the sharing of
+// links simple.
+CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const AllToAllRound> rounds);
 
 // Axis by axis in the given order: every rank passes on, to the ranks along the axis, whatever must
 // go there, V/N in all; a barrier between the axes.
 CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> order);
-
-// The rounds of direct_all_to_all, in order.
-struct AllToAllRound {
-  std::vector<double> load;  // [axes] chunks that pass one port of the axis
-  int shortest = 0;          // hops of the nearest and the farthest destination
-  int longest = 0;
-};
-std::vector<AllToAllRound> all_to_all_rounds(std::span<const int> sizes,
-                                             std::span<const Wiring> wiring);
 
 // Every rank sends its 1/N of V to the rank `by` further along the last axis.
 CollectivePlan shift(const PlanFrame& frame, int by);

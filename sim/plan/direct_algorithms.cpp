@@ -57,9 +57,7 @@ CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net,
     return direct_rooted(f, net, ask.kind, ask.root);
   }
   if (ask.kind == Collective::all_to_all && !star(net)) {
-    std::vector<Wiring> wiring;
-    for (const GroupAxis& axis : net.axes) wiring.push_back(axis.wiring);
-    return direct_all_to_all(f, wiring);
+    return direct_all_to_all(f, all_to_all_rounds(net));
   }
   const int window = window_of(ask, net);
   if (ask.kind == Collective::all_to_all) return direct_in_windows(f, ask.kind, window);
@@ -81,6 +79,7 @@ double hop_load(const GroupAxis& axis) {
     case Wiring::full_mesh:
       return 1;
     case Wiring::star:
+    case Wiring::graph:
       return a - 1;
   }
   return 0;
@@ -92,6 +91,7 @@ int most_hops(const GroupAxis& axis) {
       return axis.size / 2;
     case Wiring::star:
     case Wiring::full_mesh:
+    case Wiring::graph:
       return 1;
     default:
       return axis.size - 1;
@@ -124,6 +124,7 @@ std::string bandwidth_formula(const GroupAxis& axis) {
     case Wiring::full_mesh:
       return "V/(N^2*W1)";
     case Wiring::star:
+    case Wiring::graph:
       return "(N-1)/N^2 * V/W1";
   }
   return "";
@@ -138,13 +139,71 @@ ClosedForm form_on_one_ring(const GroupAxis& axis, Bytes chunk) {
   return {rounds_on_one_ring(axis, chunk), std::move(formula)};
 }
 
-// Several levels, all messages at once: equal messages end together with the most loaded link,
-// whose share of every message is the smallest. A message uses a level where its ends differ there
-// and every level outside in which they differ first aligns the inside (rails, grids).
-//
-// To or from a root alone, its own port of a level carries what is not aligned elsewhere: of a
-// scatter over rails, the shards of its rail.
-ClosedForm form_on_levels(const GroupNet& net, Bytes chunk, Collective kind) {
+// The rounds of the plan one after the other; with the latencies of a round unlike, its messages
+// do not start together.
+ClosedForm form_in_rounds(const GroupNet& net, Bytes chunk, std::string formula) {
+  ClosedForm form{Seconds{}, std::move(formula)};
+  for (const AllToAllRound& round : all_to_all_rounds(net)) {
+    form.time = std::max(form.time, round.farthest) + (chunk / Bytes{1}) * round.busiest();
+    form.exact = form.exact && round.nearest == round.farthest;
+  }
+  return form;
+}
+
+// Several levels: a port carries the messages whose ends differ at its level, and those that go to
+// the right position inside first (rails, grids).
+ClosedForm form_on_levels(const GroupNet& net, Bytes chunk) {
+  Seconds latency;
+  for (const GroupAxis& axis : net.axes) latency += most_hops(axis) * axis.latency;
+  return {(chunk / Bytes{1}) * all_to_all_load(net) + latency,
+          "max over levels of (V/N^2 * pairs through one port)/W1 + a", latency == Seconds{}};
+}
+
+// A torus: the load of the busiest port, V*max(A)/(4*N*W) on equal even axes (Scaling Book ch. 3).
+ClosedForm form_on_torus(const GroupNet& net, Bytes chunk) {
+  const std::string formula = "V/W1 * max over axes of (sum of hops)/(A*N)";
+  const bool lines = std::any_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
+    return axis.wiring == Wiring::line;
+  });
+  const bool late = std::any_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
+    return axis.latency > Seconds{};
+  });
+  if (!late) return {(chunk / Bytes{1}) * all_to_all_load(net), formula};
+  ClosedForm form = form_in_rounds(net, chunk, formula + kRounds);
+  form.exact = form.exact && !lines;  // there the messages of one round go unequally far
+  return form;
+}
+
+// A graph: the load of the busiest link, every message on its shortest paths.
+ClosedForm form_on_graph(const GroupNet& net, Bytes chunk) {
+  return form_in_rounds(net, chunk, "V/N^2 * messages over the busiest link / its bandwidth");
+}
+
+ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
+  const double n = net.ranks();
+  const Bytes chunk = ask.bytes / (n * n);
+  if (net.graph != nullptr) return form_on_graph(net, chunk);
+  if (star(net)) {
+    return {latency_of(ask, net) + (n - 1) * chunk / net.axes[0].w1,
+            latency_text(ask, net) + " + (N-1)/N^2 * V/W1"};
+  }
+  if (levels(net)) return form_on_levels(net, chunk);
+  const GroupAxis& first = net.axes[0];
+  if (net.axes.size() > 1) return form_on_torus(net, chunk);
+  if (first.wiring == Wiring::full_mesh)
+    return {first.latency + chunk / first.w1, "a + V/(N^2*W1)"};
+  if (first.wiring == Wiring::line) {
+    ClosedForm form = form_on_torus(net, chunk);
+    form.formula = bandwidth_formula(first) + (first.latency > Seconds{} ? kRounds : "");
+    return form;
+  }
+  return form_on_one_ring(first, chunk);
+}
+
+// To or from a root alone over several levels: its own port of a level carries the shards whose
+// ends differ there, and those that are aligned there first; of a scatter over rails, the shards of
+// its rail.
+ClosedForm form_to_root(const GroupNet& net, Bytes chunk, Collective kind) {
   const bool scatters = kind == Collective::scatter, collects = kind == Collective::gather;
   Seconds load, latency;
   for (std::size_t i = 0; i < net.axes.size(); ++i) {
@@ -173,59 +232,10 @@ ClosedForm form_on_levels(const GroupNet& net, Bytes chunk, Collective kind) {
           latency == Seconds{}};
 }
 
-// A torus: the load of the busiest port, V*max(A)/(4*N*W) on equal even axes (Scaling Book ch. 3).
-ClosedForm form_on_torus(const GroupNet& net, Bytes chunk) {
-  const double n = net.ranks();
-  Seconds load;
-  Seconds latency;
-  for (const GroupAxis& axis : net.axes) {
-    load = std::max(load, hop_load(axis) * (n / axis.size) * chunk / axis.w1);
-    latency = std::max(latency, axis.latency);
-  }
-  const std::string formula = "V/W1 * max over axes of (sum of hops)/(A*N)";
-  if (latency == Seconds{}) return {load, formula};
-  ClosedForm form{Seconds{}, formula + kRounds};
-  std::vector<Wiring> wiring;
-  for (const GroupAxis& axis : net.axes) {
-    wiring.push_back(axis.wiring);
-    // On a line the messages of one round go unequally far.
-    form.exact = form.exact && axis.wiring != Wiring::line;
-  }
-  for (const AllToAllRound& round : all_to_all_rounds(net.sizes(), wiring)) {
-    Seconds busiest;
-    for (std::size_t i = 0; i < net.axes.size(); ++i) {
-      busiest = std::max(busiest, round.load[i] * chunk / net.axes[i].w1);
-    }
-    form.time = std::max(form.time, round.longest * latency) + busiest;
-    form.exact = form.exact && round.shortest == round.longest;
-  }
-  return form;
-}
-
-ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
-  const double n = net.ranks();
-  const Bytes chunk = ask.bytes / (n * n);
-  if (star(net)) {
-    return {latency_of(ask, net) + (n - 1) * chunk / net.axes[0].w1,
-            latency_text(ask, net) + " + (N-1)/N^2 * V/W1"};
-  }
-  if (levels(net)) return form_on_levels(net, chunk, ask.kind);
-  const GroupAxis& first = net.axes[0];
-  if (net.axes.size() > 1) return form_on_torus(net, chunk);
-  if (first.wiring == Wiring::full_mesh)
-    return {first.latency + chunk / first.w1, "a + V/(N^2*W1)"};
-  if (first.wiring == Wiring::line) {
-    ClosedForm form = form_on_torus(net, chunk);
-    form.formula = bandwidth_formula(first) + (first.latency > Seconds{} ? kRounds : "");
-    return form;
-  }
-  return form_on_one_ring(first, chunk);
-}
-
 // Over several levels, or cables, everything at once: the root's busiest port, as in an all-to-all.
 // Ports that groups share are shared by their roots only where they lie side by side.
 ClosedForm form_rooted_at_once(const GroupNet& net, Bytes shard, Collective kind) {
-  const ClosedForm form = form_on_levels(net, shard, kind);
+  const ClosedForm form = form_to_root(net, shard, kind);
   return {form.time, "max over levels of (V/N * ranks through the root's port)/W1 + a",
           form.exact && !levels(net)};
 }
@@ -235,6 +245,15 @@ ClosedForm form_rooted_at_once(const GroupNet& net, Bytes shard, Collective kind
 ClosedForm form_rooted(const CollectiveAsk& ask, const GroupNet& net) {
   const double n = net.ranks();
   const Bytes shard = ask.bytes / n;
+  if (net.graph != nullptr) {
+    std::vector<RoutedLoads::Message> messages;
+    for (int rank = 0; rank < net.ranks(); ++rank) {
+      if (rank == ask.root) continue;
+      const bool out = ask.kind == Collective::scatter;
+      messages.emplace_back(out ? ask.root : rank, out ? rank : ask.root);
+    }
+    return form_routed(net, ask.bytes, RoutedLoads(net).of(messages));
+  }
   if (star(net)) {
     return {net.axes[0].latency + (n - 1) * shard / net.axes[0].w1, "a + (N-1)/N * V/W1"};
   }
@@ -337,11 +356,19 @@ int shift_displacement(const CollectiveAsk& ask, const GroupNet& net) {
 
 }  // namespace
 
+ClosedForm form_routed(const GroupNet& net, Bytes bytes, const RoutedLoad& load) {
+  const Bytes block = bytes / static_cast<double>(net.ranks());
+  return {load.farthest + (block / Bytes{1}) * load.busiest,
+          "a + V/N * messages over the busiest link / its bandwidth",
+          load.nearest == load.farthest};
+}
+
 // Every link of the way carries the messages of `hops` ranks, half of them on a tie.
 ClosedForm form_shift(const CollectiveAsk& ask, const GroupNet& net) {
   const GroupAxis& axis = net.axes.back();
   const int d = shift_displacement(ask, net);
   if (d == 0) return {Seconds{0}, "0: every rank keeps its shard"};
+  if (net.graph != nullptr) return form_routed(net, ask.bytes, RoutedLoads(net).of_displacement(d));
   const double h = hops(axis.wiring, axis.size, d);
   const bool tie = axis.wiring == Wiring::ring && 2 * d == axis.size;
   const Bytes shard = ask.bytes / static_cast<double>(net.ranks());

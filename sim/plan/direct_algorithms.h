@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plan/algorithms.h"
+#include "plan/routed_load.h"
 
 namespace shardsim {
 
@@ -31,8 +32,11 @@ CollectivePlan plan_shift(const CollectiveAsk& ask, const GroupNet& net,
 ClosedForm form_shift(const CollectiveAsk& ask, const GroupNet& net);
 double sends_shift(const CollectiveAsk& ask, const GroupNet& net);
 
-// Chunks that pass the busiest port of an axis in an all-to-all along it alone: the sum of hops
-// over all displacements, per port (a switch: one for every other rank).
+// On a graph, V/N from each rank in the messages of `load`, all at once.
+ClosedForm form_routed(const GroupNet& net, Bytes bytes, const RoutedLoad& load);
+
+// Chunks that pass the busiest port of an axis in an all-to-all along it alone: the sum of hops over
+// all displacements, per port (a switch: one for every other rank).
 double hop_load(const GroupAxis& axis);
 // Hops to the farthest rank along an axis; 1 on a switch and in a full mesh.
 int most_hops(const GroupAxis& axis);

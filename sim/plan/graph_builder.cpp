@@ -12,15 +12,28 @@ GraphBuilder::GraphBuilder(const Cluster& cluster, const Fold& fold)
   for (const DeviceId device : devices) {
     for (std::size_t p = 0; p < cluster.ports.size(); ++p) {
       const LinkId link = cluster.link(device, static_cast<int>(p));
-      graph_.links.push_back(
-          {devices.size() == 1 ? cluster.ports[p].name : cluster.link_name(link),
-           cluster.ports[p].bandwidth / fold.stabiliser(cluster, cluster.ports[p])});
+      add_link(link, devices.size() == 1 ? cluster.ports[p].name : cluster.link_name(link),
+               fold.stabiliser(cluster, cluster.ports[p]));
     }
   }
+  for (std::size_t i = 0; i < cluster.cables.size(); ++i) {
+    const LinkId link{static_cast<std::uint32_t>(cluster.port_links() + i)};
+    add_link(link, cluster.link_name(link), 1);
+  }
+}
+
+// A missing link keeps its place; no route passes it.
+void GraphBuilder::add_link(LinkId link, std::string name, int carries) {
+  const LinkChange is = cluster_.figures(link);
+  graph_.links.push_back({is.missing ? name + " (missing)" : std::move(name), is.bandwidth / carries});
 }
 
 std::uint32_t GraphBuilder::link_index(LinkId link) const {
   const auto ports = static_cast<std::uint32_t>(cluster_.ports.size());
+  const auto owned = static_cast<std::uint32_t>(cluster_.port_links());
+  if (static_cast<std::uint32_t>(link) >= owned) {
+    return static_cast<std::uint32_t>(fold_.classes()) * ports + static_cast<std::uint32_t>(link) - owned;
+  }
   return fold_.class_of(cluster_, cluster_.owner(link)) * ports +
          static_cast<std::uint32_t>(link) % ports;
 }

@@ -15,7 +15,7 @@ namespace shardsim {
 class GraphBuilder {
  public:
   // Names one NetLink for every link orbit of the cluster under the fold: index class * ports +
-  // port. A link that k translations map onto itself carries every orbit of messages k times; its
+  // port; those of a graph, which is not folded, follow. A link that k translations map onto itself carries every orbit of messages k times; its
   // bandwidth is a k-th instead.
   GraphBuilder(const Cluster& cluster, const Fold& fold);
 
@@ -35,6 +35,9 @@ class GraphBuilder {
   OpGraph take() { return std::move(graph_); }
 
  private:
+  // `carries`: how often the link takes each orbit of messages.
+  void add_link(LinkId link, std::string name, int carries);
+
   struct RouteHash {
     std::size_t operator()(const std::vector<std::uint32_t>& links) const;
   };

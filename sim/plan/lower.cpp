@@ -25,6 +25,9 @@ class StepLowering {
   StepLowering(const Prepared& run, Plan& plan, Grain grain)
       : run_(run), plan_(plan), builder_(plan.cluster, plan.fold), collectives_(builder_, grain) {
     const std::uint32_t origin = builder_.origin({.name = "start", .stream = "start"});
+    for (const DeviceId device : plan.fold.representatives(plan.cluster)) {
+      speed_.push_back(plan.cluster.speed_of(device));
+    }
     latest_.assign(static_cast<std::size_t>(plan.fold.classes()), builder_.join({}, 0, origin));
     std::size_t next = 0;
     for (const ShardedStatement& step : run.sharded.steps) {
@@ -59,8 +62,10 @@ class StepLowering {
                                  .layer = place.layer,
                                  .microbatch = place.microbatch,
                                  .pass = step.pass});
+    const Seconds usual = op.seconds;
     for (std::uint32_t device = 0; device < latest_.size(); ++device) {
       op.device = device;
+      op.seconds = usual / speed_[device];
       latest_[device] = builder_.add(op, {&latest_[device], 1});
     }
   }
@@ -97,6 +102,7 @@ class StepLowering {
   GraphBuilder builder_;
   CollectiveLowering collectives_;
   std::vector<OpId> latest_;               // [device classes]
+  std::vector<double> speed_;              // [device classes] of compute
   std::vector<std::size_t> first_choice_;  // [steps] into Prepared::choices
 };
 

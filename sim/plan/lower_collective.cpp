@@ -157,7 +157,7 @@ double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const F
   const bool routed = ask.kind == Collective::all_to_all || ask.kind == Collective::gather ||
                       ask.kind == Collective::scatter || ask.kind == Collective::collective_permute;
   for (const GroupAxis& axis : net.axes) {
-    if (routed && !star(net)) links += axis.size / (2.0 * axis.ports);
+    if (routed && !star(net) && net.graph == nullptr) links += axis.size / (2.0 * axis.ports);
   }
   const double messages = call.algorithm->sends_per_rank(ask, net) * classes;
   return messages * (1 + links / 10) * weight;

@@ -76,9 +76,48 @@ std::string shape_text(const Cluster& cluster) {
   return fmt::format("{}", fmt::join(levels, " inside "));
 }
 
+namespace {
+
+// "32 directed links of 50 GB/s to 100 GB/s, latency 1 us to 2 us".
+std::string graph_text(const Cluster& cluster) {
+  NodeLink least = cluster.cables.front(), most = least;
+  for (const NodeLink& link : cluster.cables) {
+    least.bandwidth = std::min(least.bandwidth, link.bandwidth);
+    most.bandwidth = std::max(most.bandwidth, link.bandwidth);
+    least.latency = std::min(least.latency, link.latency);
+    most.latency = std::max(most.latency, link.latency);
+  }
+  const auto range = [](const auto& from, const auto& to) {
+    return from == to ? to_text(from) : fmt::format("{} to {}", to_text(from), to_text(to));
+  };
+  return fmt::format("{} directed links of {}, latency {}, paths of the fewest links",
+                     cluster.cables.size(), range(least.bandwidth, most.bandwidth),
+                     range(least.latency, most.latency));
+}
+
+// What overrides say, in numbers.
+std::string differing_text(const Cluster& cluster) {
+  std::size_t missing = 0;
+  for (const auto& [link, is] : cluster.changed) missing += is.missing ? 1u : 0u;
+  std::string text;
+  const auto add = [&](std::size_t count, const char* what) {
+    if (count > 0) text += fmt::format("; {} {}", count, what);
+  };
+  add(cluster.changed.size() - missing, "directed links differ");
+  add(missing, "directed links are missing");
+  add(cluster.speed.size(), "chips compute at another speed");
+  return text;
+}
+
+}  // namespace
+
 std::string network_text(const Cluster& cluster) {
-  if (cluster.levels.size() == 1)
-    return fmt::format("{}, {}", cluster.text, level_text(cluster, 0));
+  if (!cluster.cables.empty()) {
+    return fmt::format("{}, {}{}", cluster.text, graph_text(cluster), differing_text(cluster));
+  }
+  if (cluster.levels.size() == 1) {
+    return fmt::format("{}, {}{}", cluster.text, level_text(cluster, 0), differing_text(cluster));
+  }
   std::vector<std::string> levels;
   for (std::size_t l = 0; l < cluster.levels.size(); ++l) {
     const auto number = static_cast<int>(l);
@@ -87,8 +126,8 @@ std::string network_text(const Cluster& cluster) {
                                  level_text(cluster, number)));
   }
   const bool named = cluster.text != shape_text(cluster);
-  return fmt::format("{}{}{}", named ? cluster.text : "", named ? ": " : "",
-                     fmt::join(levels, "; "));
+  return fmt::format("{}{}{}{}", named ? cluster.text : "", named ? ": " : "",
+                     fmt::join(levels, "; "), differing_text(cluster));
 }
 
 std::vector<std::string> axis_names(const Mesh& mesh, std::span<const int> axes) {
@@ -191,6 +230,14 @@ void count_links(const Cluster& cluster, NetworkFacts& facts) {
 
 NetworkFacts network_facts(const Cluster& cluster) {
   NetworkFacts facts;
+  if (!cluster.cables.empty()) {  // no cut of a graph stands out: no bisection
+    facts.links = static_cast<double>(cluster.cables.size());
+    for (const NodeLink& link : cluster.cables) {
+      if (static_cast<int>(link.from) < cluster.devices()) facts.ports += 1.0 / cluster.devices();
+    }
+    facts.wrap = "-";
+    return facts;
+  }
   count_links(cluster, facts);
   const auto outermost = static_cast<int>(cluster.levels.size()) - 1;
   std::vector<std::string> wrapped;

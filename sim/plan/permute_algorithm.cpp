@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "plan/algorithm_parts.h"
+#include "plan/direct_algorithms.h"
 #include "plan/permute.h"
 
 namespace shardsim {
@@ -145,6 +146,14 @@ ClosedForm form_through_ports(const CollectiveAsk& ask, const GroupNet& net) {
 ClosedForm form_permutation(const CollectiveAsk& ask, const GroupNet& net) {
   const int ranks = net.ranks();
   const Bytes block = ask.bytes / static_cast<double>(ranks);
+  if (net.graph != nullptr) {
+    std::vector<RoutedLoads::Message> messages;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int to = ask.targets[static_cast<std::size_t>(rank)];
+      if (to != rank) messages.emplace_back(rank, to);
+    }
+    return form_routed(net, ask.bytes, RoutedLoads(net).of(messages));
+  }
   if (star(net)) {
     return {net.axes[0].latency + block / net.axes[0].w1, "a + V/(N*W1)"};
   }

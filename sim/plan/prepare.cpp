@@ -23,7 +23,7 @@ LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems) {
     link.bandwidth = topology.bandwidth.value;
   } else if (spec.chip_spec.link_bandwidth.given) {
     link.bandwidth = spec.chip_spec.link_bandwidth.value;
-  } else {
+  } else if (spec.topology.links.empty()) {  // links of a graph may each say their own
     problems.push_back(
         {topology.pos,
          fmt::format("expected a link bandwidth, found none: chip {} states no figure",

@@ -1,6 +1,7 @@
 #include "plan/price.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "base/must.h"
@@ -98,6 +99,17 @@ Seconds PriceBook::collective(const ShardedCollective& c) {
   return collective(c.kind, axes, c.bytes);
 }
 
+namespace {
+
+// The most that enters any device of a graph.
+BytesPerSec into_device(const Cluster& cluster) {
+  std::vector<BytesPerSec> into(static_cast<std::size_t>(cluster.devices()) + cluster.switches.size());
+  for (const NodeLink& link : cluster.cables) into[link.to] += link.bandwidth;
+  return *std::max_element(into.begin(), into.begin() + cluster.devices());
+}
+
+}  // namespace
+
 BytesPerSec PriceBook::ingress(std::span<const int> axes) const {
   if (cluster_.axes.empty()) return BytesPerSec{1};  // one device: nothing moves
   std::set<int> hardware, ports;                     // hardware axes of grids, ports of switches
@@ -114,6 +126,7 @@ BytesPerSec PriceBook::ingress(std::span<const int> axes) const {
       hardware.insert(axis.hardware);
     }
   }
+  if (!cluster_.cables.empty()) return into_device(cluster_);
   BytesPerSec sum;
   for (std::size_t p = 0; p < cluster_.ports.size(); ++p) {
     const Port& port = cluster_.ports[p];
@@ -126,11 +139,13 @@ BytesPerSec PriceBook::ingress(std::span<const int> axes) const {
 }
 
 BytesPerSec PriceBook::slowest_link() const {
-  if (cluster_.ports.empty()) return BytesPerSec{1};
-  BytesPerSec slowest = cluster_.ports[0].bandwidth;
+  if (cluster_.link_count() == 0) return BytesPerSec{1};
+  BytesPerSec slowest{std::numeric_limits<double>::infinity()};
   for (const Port& port : cluster_.ports) {
     slowest = std::min(slowest, port.bandwidth / cluster_.sharers(port));
   }
+  for (const NodeLink& link : cluster_.cables) slowest = std::min(slowest, link.bandwidth);
+  for (const auto& [link, is] : cluster_.changed) slowest = std::min(slowest, is.bandwidth);
   return slowest;
 }
 

@@ -7,6 +7,7 @@
 
 #include "plan/algorithm_parts.h"
 #include "plan/gather.h"
+#include "plan/routed_load.h"
 
 namespace shardsim {
 
@@ -24,6 +25,8 @@ std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
   switch (net.axes[0].wiring) {
     case Wiring::ring:
       return "";
+    case Wiring::graph:
+      return net.axes[0].size > 2 ? "" : "two devices have one way to each other";
     case Wiring::full_mesh:
       return net.axes[0].size > 2 ? "" : "two devices of a full mesh have one cable";
     case Wiring::line:
@@ -72,10 +75,12 @@ CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net,
 
 // (N-1) steps of half a shard each way (Scaling Book ch. 3, exact in N).
 ClosedForm form_ring(const CollectiveAsk& ask, const GroupNet& net) {
-  const GroupAxis& axis = net.axes[0];
-  const double n = axis.size;
-  const Seconds step = axis.latency + ask.bytes / (2 * n) / axis.w1;
-  return {rounds(ask.kind) * (n - 1) * step, times(ask.kind, "(N-1) * (a + V/(2*N*W1))")};
+  const double n = net.ranks();
+  const StepTime step = neighbour_step(net, ask.bytes / (2 * n), {1, -1});
+  const char* formula = net.graph == nullptr
+                            ? "(N-1) * (a + V/(2*N*W1))"
+                            : "(N-1) * (a + V/(2*N) to both neighbours over the busiest link)";
+  return {rounds(ask.kind) * (n - 1) * step.time, times(ask.kind, formula), step.exact};
 }
 
 // A barrier is an all-gather of nothing.
@@ -97,11 +102,21 @@ CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net,
 
 // floor(N/2) steps of whole shards, both ways (Scaling Book ch. 3).
 ClosedForm form_whole(const CollectiveAsk& ask, const GroupNet& net) {
-  const GroupAxis& axis = net.axes[0];
-  const Seconds step = axis.latency + ask.bytes / static_cast<double>(axis.size) / axis.w1;
-  const int steps = axis.size / 2;
-  if (ask.kind == Collective::barrier) return {steps * axis.latency, "floor(N/2) * a"};
-  return {rounds(ask.kind) * steps * step, times(ask.kind, "floor(N/2) * (a + V/(N*W1))")};
+  if (ask.kind == Collective::barrier) {
+    const StepTime step = neighbour_step(net, Bytes{}, {1, -1});
+    return {net.ranks() / 2 * step.time, "floor(N/2) * a", step.exact};
+  }
+  const int n = net.ranks();
+  const Bytes shard = ask.bytes / static_cast<double>(n);
+  const StepTime both = neighbour_step(net, shard, {1, -1});
+  if (net.graph == nullptr) {
+    return {rounds(ask.kind) * (n / 2) * both.time, times(ask.kind, "floor(N/2) * (a + V/(N*W1))")};
+  }
+  const StepTime last = neighbour_step(net, shard, {1});  // of an even ring
+  const Seconds once = (n - 1) / 2 * both.time + (n % 2 == 0 ? last.time : Seconds{});
+  return {rounds(ask.kind) * once,
+          times(ask.kind, "floor(N/2) * (a + V/N to both neighbours over the busiest link)"),
+          both.exact && last.exact};
 }
 
 CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net,
@@ -114,10 +129,10 @@ CollectivePlan plan_oneway(const CollectiveAsk& ask, const GroupNet& net,
 
 // N-1 steps of a shard (Chan et al. 2007, bucket algorithm).
 ClosedForm form_oneway(const CollectiveAsk& ask, const GroupNet& net) {
-  const GroupAxis& axis = net.axes[0];
-  const double n = axis.size;
-  const Seconds step = axis.latency + ask.bytes / n / axis.w1;
-  return {rounds(ask.kind) * (n - 1) * step, times(ask.kind, "(N-1) * (a + V/(N*W1))")};
+  const double n = net.ranks();
+  const StepTime step = neighbour_step(net, ask.bytes / n, {1});
+  return {rounds(ask.kind) * (n - 1) * step.time, times(ask.kind, "(N-1) * (a + V/(N*W1))"),
+          step.exact};
 }
 
 CollectivePlan plan_line(const CollectiveAsk& ask, const GroupNet& net,

@@ -1,6 +1,11 @@
 #include "plan/routes.h"
 
 #include <algorithm>
+#include <boost/graph/breadth_first_search.hpp>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <cmath>
+#include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "base/must.h"
@@ -32,6 +37,7 @@ std::vector<Way> ways(const Axis& axis, int span, int from, int to) {
       return {{1.0, forward}};
     case Wiring::star:
     case Wiring::full_mesh:
+    case Wiring::graph:
       break;
   }
   must(false, "a switch and a full mesh have no neighbours to pass");
@@ -55,7 +61,7 @@ Route walk(const Cluster& cluster, Coordinates at, std::pair<int, int> parts, in
   const int port = cluster.port_of(parts.second - 1, direction);
   for (int h = 0; h != hops; h += direction) {
     route.links.push_back(cluster.link(cluster.device(at), port));
-    route.latency += cluster.ports[static_cast<std::size_t>(port)].latency;
+    route.latency += cluster.latency(route.links.back());
     step(cluster, parts, direction, at);
   }
   return route;
@@ -65,9 +71,8 @@ Route cable(const Cluster& cluster, const Coordinates& at, int axis, int displac
   const int stride = cluster.axes[static_cast<std::size_t>(axis)].stride;
   must(displacement % stride == 0, "a cable of a full mesh joins two devices of the axis");
   const int port = cluster.port_of(axis, displacement / stride);
-  return {1.0,
-          {cluster.link(cluster.device(at), port)},
-          cluster.ports[static_cast<std::size_t>(port)].latency};
+  const LinkId link = cluster.link(cluster.device(at), port);
+  return {1.0, {link}, cluster.latency(link)};
 }
 
 Route through_switch(const Cluster& cluster, const Level& level, const Coordinates& from,
@@ -78,6 +83,9 @@ Route through_switch(const Cluster& cluster, const Level& level, const Coordinat
     route.links.push_back(cluster.link(cluster.device(to), level.down[i]));
   }
   route.latency = level.latency;
+  for (const LinkId link : route.links) {
+    route.latency += cluster.latency(link) - cluster.port(link).latency;
+  }
   return route;
 }
 
@@ -164,14 +172,150 @@ std::vector<Route> within(const Cluster& cluster, int outermost, Coordinates at,
   return result;
 }
 
-// Up one port and down the other; the switch charges its latency once.
+// Towards one node: links from every node (-1: no way), and how many shortest paths.
+struct Towards {
+  std::vector<int> hops;
+  std::vector<double> paths;
+};
+
+struct Edge {
+  std::uint32_t from, to;
+  LinkId link;
+};
+
+// The links that join nodes and are not missing, by the node that they leave, in the order of their
+// ids: ports in their order, so that translations keep it.
+std::vector<Edge> edges_of(const Cluster& cluster) {
+  std::vector<Edge> edges;
+  for (std::uint32_t id = 0; id < cluster.link_count(); ++id) {
+    const auto nodes = ends(cluster, LinkId{id});
+    if (nodes && !cluster.missing(LinkId{id})) edges.push_back({nodes->first, nodes->second, LinkId{id}});
+  }
+  std::stable_sort(edges.begin(), edges.end(),
+                   [](const Edge& a, const Edge& b) { return a.from < b.from; });
+  return edges;
+}
+
+using Search = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property,
+                                                  boost::no_property, boost::no_property,
+                                                  std::uint32_t, std::uint32_t>;
+
+Search search_graph(const std::vector<Edge>& edges, std::size_t nodes, bool backwards) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (const Edge& e : edges) pairs.emplace_back(backwards ? e.to : e.from, backwards ? e.from : e.to);
+  return {boost::edges_are_unsorted_multi_pass, pairs.begin(), pairs.end(),
+          static_cast<std::uint32_t>(nodes)};
+}
+
+// Links from the root to every node; -1: no way.
+std::vector<int> hops_from(const Search& graph, std::uint32_t root) {
+  std::vector<int> hops(boost::num_vertices(graph), -1);
+  hops[root] = 0;
+  const auto recorder = boost::record_distances(hops.data(), boost::on_tree_edge());
+  boost::breadth_first_search(graph, root, boost::visitor(boost::make_bfs_visitor(recorder)));
+  return hops;
+}
+
+std::size_t node_count(const Cluster& cluster) {
+  return static_cast<std::size_t>(cluster.devices()) + cluster.switches.size();
+}
+
+bool broken(const Cluster& cluster, const std::vector<Route>& all) {
+  if (cluster.changed.empty()) return false;
+  return std::any_of(all.begin(), all.end(), [&](const Route& route) {
+    return std::any_of(route.links.begin(), route.links.end(),
+                       [&](LinkId link) { return cluster.missing(link); });
+  });
+}
 
 }  // namespace
 
-std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to) {
+struct Router::Graph {
+  explicit Graph(const Cluster& cluster)
+      : edges(edges_of(cluster)), backwards(search_graph(edges, node_count(cluster), true)) {
+    first.assign(node_count(cluster) + 1, 0);
+    for (const Edge& e : edges) ++first[e.from + 1];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+  }
+
+  const Towards& towards(std::uint32_t node) {
+    const auto [at, fresh] = known.try_emplace(node);
+    Towards& t = at->second;
+    if (!fresh) return t;
+    t.hops = hops_from(backwards, node);
+    t.paths.assign(t.hops.size(), 0.0);
+    t.paths[node] = 1;
+    std::vector<std::uint32_t> order(t.hops.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return t.hops[a] < t.hops[b]; });
+    for (const std::uint32_t v : order) {
+      for (std::uint32_t e = first[v]; t.hops[v] > 0 && e < first[v + 1]; ++e) {
+        if (t.hops[edges[e].to] == t.hops[v] - 1) t.paths[v] += t.paths[edges[e].to];
+      }
+    }
+    return t;
+  }
+
+  // The shortest path of that rank, in the order of their links.
+  std::vector<LinkId> path(std::uint32_t from, const Towards& t, double rank) const {
+    std::vector<LinkId> links;
+    while (t.hops[from] > 0) {
+      std::uint32_t taken = 0;
+      for (std::uint32_t e = first[from]; e < first[from + 1]; ++e) {
+        if (t.hops[edges[e].to] != t.hops[from] - 1) continue;
+        taken = e;
+        if (rank < t.paths[edges[e].to]) break;
+        rank -= t.paths[edges[e].to];
+      }
+      links.push_back(edges[taken].link);
+      from = edges[taken].to;
+    }
+    return links;
+  }
+
+  std::vector<Edge> edges;
+  std::vector<std::uint32_t> first;  // [nodes + 1] into edges
+  Search backwards;
+  std::unordered_map<std::uint32_t, Towards> known;
+};
+
+Router::Router(const Cluster& cluster) : cluster_(cluster) {}
+Router::~Router() = default;
+
+std::vector<Route> Router::shortest(DeviceId from, DeviceId to, int most) {
+  if (!graph_) graph_ = std::make_unique<Graph>(cluster_);
+  const Towards& t = graph_->towards(static_cast<std::uint32_t>(to));
+  const double paths = t.paths[static_cast<std::size_t>(from)];
+  must(paths >= 1, "every device of a cluster reaches every other");
+  const int taken = static_cast<int>(std::min<double>(paths, most));
+  std::vector<Route> result;
+  for (int i = 0; i < taken; ++i) {
+    Route route{1.0 / taken, {}, {}};
+    const double rank = std::floor((i + 0.5) * paths / taken);
+    route.links = graph_->path(static_cast<std::uint32_t>(from), t, rank);
+    for (const LinkId link : route.links) route.latency += cluster_.latency(link);
+    result.push_back(std::move(route));
+  }
+  return result;
+}
+
+std::vector<Route> Router::routes(DeviceId from, DeviceId to) {
   must(from != to, "a route leads to another device");
-  return within(cluster, static_cast<int>(cluster.levels.size()) - 1, cluster.coordinates(from),
-                cluster.coordinates(to));
+  if (cluster_.axes.front().wiring == Wiring::graph) return shortest(from, to, kMostPaths);
+  std::vector<Route> regular =
+      within(cluster_, static_cast<int>(cluster_.levels.size()) - 1, cluster_.coordinates(from),
+             cluster_.coordinates(to));
+  return broken(cluster_, regular) ? shortest(from, to, kMostDetours) : regular;
+}
+
+std::vector<Route> Router::neighbour(DeviceId from, DeviceId to, int axis, int direction) {
+  if (cluster_.axes.front().wiring == Wiring::graph) return shortest(from, to, kMostPaths);
+  std::vector<Route> regular = {hop(cluster_, from, axis, direction)};
+  return broken(cluster_, regular) ? shortest(from, to, kMostDetours) : regular;
+}
+
+std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to) {
+  return Router(cluster).routes(from, to);
 }
 
 Route hop(const Cluster& cluster, DeviceId from, int axis, int direction) {
@@ -190,6 +334,44 @@ Route through_switch(const Cluster& cluster, DeviceId device, int axis) {
   must(on.wiring == Wiring::star, "only a switch sends back");
   const std::vector<int> at = cluster.coordinates(device);
   return through_switch(cluster, cluster.levels[static_cast<std::size_t>(on.level)], at, at);
+}
+
+std::optional<std::pair<DeviceId, DeviceId>> unreachable_pair(const Cluster& cluster) {
+  const std::vector<Edge> edges = edges_of(cluster);
+  for (const bool backwards : {false, true}) {
+    const std::vector<int> hops = hops_from(search_graph(edges, node_count(cluster), backwards), 0);
+    for (std::uint32_t d = 1; d < static_cast<std::uint32_t>(cluster.devices()); ++d) {
+      if (hops[d] >= 0) continue;
+      return backwards ? std::pair{DeviceId{d}, DeviceId{0}} : std::pair{DeviceId{0}, DeviceId{d}};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::pair<std::uint32_t, std::uint32_t>> ends(const Cluster& cluster, LinkId link) {
+  const auto id = static_cast<std::size_t>(link);
+  if (id >= cluster.port_links()) {
+    const NodeLink& cable = cluster.cables[id - cluster.port_links()];
+    return std::pair{cable.from, cable.to};
+  }
+  const Port& port = cluster.port(link);
+  const Axis& axis = cluster.axes[static_cast<std::size_t>(port.axis)];
+  if (axis.wiring == Wiring::star) return std::nullopt;
+  const std::pair<int, int> parts = cluster.parts_of(port.axis);
+  const Coordinates from = cluster.coordinates(cluster.owner(link));
+  const int here = position(cluster, parts, from);
+  int there = here + port.direction;
+  const int span = cluster.span_of(port.axis);
+  if (axis.wiring == Wiring::line && (there < 0 || there >= span)) return std::nullopt;
+  there = (there + span) % span;
+  Coordinates to = from;
+  for (int i = parts.second; i-- > parts.first;) {
+    const int size = cluster.axes[static_cast<std::size_t>(i)].size;
+    to[static_cast<std::size_t>(i)] = there % size;
+    there /= size;
+  }
+  return std::pair{static_cast<std::uint32_t>(cluster.owner(link)),
+                   static_cast<std::uint32_t>(cluster.device(to))};
 }
 
 }  // namespace shardsim

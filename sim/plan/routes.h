@@ -4,8 +4,16 @@
 // equally long both ways round an even ring is split in halves over both directions (a router that
 // sends all ties one way makes AllToAll (N+2)/(8N) instead of 1/8 of V/W1, Scaling Book ch. 3 and
 // its problems).
+//
+// On an explicit graph, and where a link of that way is missing, a message takes the paths with the
+// fewest links, whatever their latency, and is split evenly over all of them; of more than
+// kMostPaths (kMostDetours of a grid), over so many spread evenly among them (the door to
+// Boost.Graph). Devices pass messages on like switches.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -13,20 +21,50 @@
 
 namespace shardsim {
 
+inline constexpr int kMostPaths = 64;
+inline constexpr int kMostDetours = 4;
+
 struct Route {
   double share = 1;           // of the message
   std::vector<LinkId> links;  // in order
   Seconds latency;  // sum over the links: a message is cut through, not stored at each hop
 };
 
-// REQUIRES: from != to. Shares sum to 1.
+// Keeps what it has found out about the graph.
+class Router {
+ public:
+  explicit Router(const Cluster& cluster);  // which it refers to
+  ~Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+
+  // REQUIRES: from != to. Shares sum to 1.
+  std::vector<Route> routes(DeviceId from, DeviceId to);
+  // To the neighbour along an axis, as hop() says, while its links are there.
+  std::vector<Route> neighbour(DeviceId from, DeviceId to, int axis, int direction);
+
+ private:
+  struct Graph;
+  std::vector<Route> shortest(DeviceId from, DeviceId to, int most);
+
+  const Cluster& cluster_;
+  std::unique_ptr<Graph> graph_;  // made when it is needed
+};
+
 std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to);
 
 // The way to the neighbour along an axis, on a ring in that direction: one link, or several where the
-// axis is a strided part of a longer one.
+// axis is a strided part of a longer one. REQUIRES: not a graph.
 Route hop(const Cluster& cluster, DeviceId from, int axis, int direction);
 
 // Up to the switch of a star axis and back down to the same device; the latency counts once.
 Route through_switch(const Cluster& cluster, DeviceId device, int axis);
+
+// Two devices of which the second cannot be reached from the first.
+std::optional<std::pair<DeviceId, DeviceId>> unreachable_pair(const Cluster& cluster);
+
+// The devices or switches that a link leads from and to; nothing for a port of a switch and for one
+// past the end of a line.
+std::optional<std::pair<std::uint32_t, std::uint32_t>> ends(const Cluster& cluster, LinkId link);
 
 }  // namespace shardsim

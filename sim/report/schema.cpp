@@ -82,8 +82,11 @@ void add_properties(const Node& node, Object& schema) {
       required.push_back(child.key);
       continue;
     }
-    either.push_back(Object{{"anyOf", Array{Object{{"required", Array{child.key}}},
-                                            Object{{"required", Array{child.row->unless}}}}}});
+    Array any = {Object{{"required", Array{child.key}}}};
+    for (const std::string& other : child.row->unless) {
+      any.push_back(Object{{"required", Array{other}}});
+    }
+    either.push_back(Object{{"anyOf", std::move(any)}});
   }
   if (!properties.empty()) schema.emplace_back("properties", std::move(properties));
   schema.emplace_back("additionalProperties", std::move(others));

@@ -76,7 +76,7 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
                                             against(time, c.analytic), c.formula,
                                             !alone    ? " (for this one alone)"
                                             : c.exact ? ""
-                                                      : " (its latency term is an estimate)"));
+                                                      : " (an estimate)"));
     if (c.textbook != Seconds{0}) {
       text += line("textbook", fmt::format("{:<14} {}; {}", fine_text(c.textbook),
                                            against(time, c.textbook), c.textbook_formula));

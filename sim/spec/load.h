@@ -52,7 +52,7 @@ struct FieldRow {
   // strings, or of what the row [] below it says), object. A quantity is a string; the integer 0 needs no unit where zero makes sense.
   std::vector<std::string> shapes;
   std::vector<std::string> choices;  // the only legal texts; empty: any
-  std::string unless;                // the key beside it that makes a required one optional
+  std::vector<std::string> unless;   // keys beside it of which one makes a required one optional
 };
 std::vector<FieldRow> field_rows();
 

@@ -99,9 +99,13 @@ void report_missing(const Node& node, const Place& place, const Children& childr
   for (const Field* field : children.named) {
     const std::string key(*child_key(field->path, place.path));
     if (!field->required || node.find(key) != nullptr) continue;
-    const bool other = !field->unless.empty();
-    if (other && node.find(field->unless) != nullptr) continue;
-    const std::string either = other ? fmt::format(" (or \"{}\")", field->unless) : "";
+    const std::vector<std::string> others = split_words(field->unless);
+    const bool other = std::any_of(others.begin(), others.end(), [&](const std::string& beside) {
+      return node.find(beside) != nullptr;
+    });
+    if (other) continue;
+    const std::string either =
+        others.empty() ? "" : fmt::format(" (or \"{}\")", fmt::join(others, "\" or \""));
     problems.push_back({place.pos,
                         fmt::format("missing key \"{}\"{}{}", key, either, in_place(place)),
                         fmt::format("{}: {}", key, field->help)});
@@ -138,6 +142,7 @@ class ValueReader {
         return words("texts");
       case names:
         return words("names");
+      case nodes:
       case mesh_axis:
       case preset:
         return node_.kind == NodeKind::list ? words("names") : scalar();
@@ -168,6 +173,8 @@ class ValueReader {
     switch (field_.type) {
       case count:
         return parsed(parse_count(node_.text, 1, std::numeric_limits<int>::max()));
+      case position:
+        return parsed(parse_count(node_.text, 0, std::numeric_limits<int>::max()));
       case large_count:
         return parsed(parse_large_count(node_.text, 1, std::numeric_limits<std::int64_t>::max()));
       case factor:
@@ -184,6 +191,8 @@ class ValueReader {
         return parsed(parse_seconds(node_.text));
       case choice:
         return chosen();
+      case nodes:
+        return one_word();
       case mesh_axis:
         return starts_like_number() ? count_of_axis() : one_word();
       case preset:

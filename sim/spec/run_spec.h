@@ -75,10 +75,51 @@ struct LevelSpec {
   SourcePos pos;
 };
 
-// A short name ("torus:4x4x4"), the map {kind, axes, link}, or {levels: [...]}, innermost first;
-// written in the run or in a file of its own, configs/topologies/NAME.yaml.
+// {from: 0..7, to: leaf0, bandwidth: 50 GB/s}: links of an explicit graph. Nodes are device numbers
+// and names of switches; 0..7 and leaf0..leaf3 are ranges of them. Two ranges of equal length are
+// joined one to one; otherwise every node of `from` is joined with every one of `to`.
+struct LinkSpec {
+  std::vector<Chosen<std::string>> from, to;
+  Chosen<BytesPerSec> bandwidth;  // of one direction; default: the chip's
+  Chosen<Seconds> latency;        // default: the topology's
+  Chosen<bool> both_ways;         // default true
+  SourcePos pos;
+};
+
+// Position along a hardware axis.
+struct PlaceSpec {
+  std::string axis;
+  int position = 0;
+  SourcePos pos;
+};
+
+// A link or a chip that differs from the others:
+//   {link: x+, at: {x: 3}, bandwidth: 10 GB/s}   that port's link, at all positions of axes left out
+//   {from: [0, 0], to: [0, 1], missing: true}    the link between two nodes; or their numbers, names
+//   {at: {x: 0, y: 2}, speed: 0.8}               chips
+// A link is changed in both directions unless both_ways is false.
+struct OverrideSpec {
+  Chosen<std::string> link;                    // name of a port
+  std::vector<PlaceSpec> at;
+  Chosen<std::vector<Chosen<std::string>>> from, to;
+  Chosen<BytesPerSec> bandwidth;
+  Chosen<Seconds> latency;
+  Chosen<bool> missing;
+  Chosen<double> speed;  // of compute, as a share of the chip's
+  Chosen<bool> both_ways;
+  SourcePos pos;
+};
+
+// A short name ("torus:4x4x4"), the map {kind, axes, link}, {levels: [...]}, innermost first, or an
+// explicit graph {devices, switches, links}; written in the run or in a file of its own,
+// configs/topologies/NAME.yaml.
 struct TopologySpec : LevelSpec {
   std::vector<LevelSpec> levels;  // empty: the cluster is the one level
+  Chosen<int> devices;            // of a graph
+  std::vector<Chosen<std::string>> switches;
+  std::vector<LinkSpec> links;
+  SourcePos links_pos;
+  std::vector<OverrideSpec> overrides;
   std::string text;               // as written, or rebuilt as a short name
 };
 

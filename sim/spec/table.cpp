@@ -17,12 +17,14 @@ constexpr std::array kTypes{
     TypeRow{FieldType::large_count, "count", "integer"},
     TypeRow{FieldType::factor, "factor from 0 to 1", "number"},
     TypeRow{FieldType::number, "number above 0", "number"},
+    TypeRow{FieldType::position, "position from 0", "integer"},
     TypeRow{FieldType::bytes, "size (80 GiB)", "string"},
     TypeRow{FieldType::bandwidth, "bandwidth (90 GB/s)", "string"},
     TypeRow{FieldType::seconds, "time (1 us)", "string integer"},
     TypeRow{FieldType::flop_rate, "rate (989 TFLOP/s)", "string"},
     TypeRow{FieldType::texts, "list of texts", "array"},
     TypeRow{FieldType::names, "list of names", "array"},
+    TypeRow{FieldType::nodes, "node or list of nodes", "string integer array"},
     TypeRow{FieldType::maps, "list of maps", "array"},
     TypeRow{FieldType::name_or_map, "name or map", "string object"},
     TypeRow{FieldType::mesh_axis, "name, list of names or count", "string array integer"},
@@ -30,14 +32,13 @@ constexpr std::array kTypes{
     TypeRow{FieldType::flag, "flag (true or false)", "boolean"},
 };
 
-constexpr std::array<std::string_view, 8> kLater{"schedule",
+constexpr std::array<std::string_view, 7> kLater{"schedule",
                                                   "overlap",
                                                   "optimizer",
                                                   "moe",
                                                   "inference",
                                                   "objective",
-                                                  "parallel",
-                                                  "cluster.topology.links"};
+                                                  "parallel"};
 
 std::vector<Field> all_fields() {
   std::vector<Field> rows;
@@ -47,15 +48,6 @@ std::vector<Field> all_fields() {
   return rows;
 }
 
-std::vector<std::string> split_words(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const auto end = text.find(' ');
-    words.emplace_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return words;
-}
 
 }  // namespace
 
@@ -85,13 +77,23 @@ std::string axis_name(std::string_view kind, std::size_t index) {
   return name;
 }
 
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const auto end = text.find(' ');
+    words.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return words;
+}
+
 std::vector<FieldRow> field_rows() {
   std::vector<FieldRow> rows;
   for (const Field& field : fields()) {
     const TypeRow& type = type_row(field.type);
     rows.push_back({std::string(field.file), field.path, std::string(type.text),
                     field.required, std::string(field.default_text), std::string(field.help),
-                    split_words(type.shapes), field.choices, std::string(field.unless)});
+                    split_words(type.shapes), field.choices, split_words(field.unless)});
   }
   return rows;
 }

@@ -30,6 +30,7 @@ enum class FieldType : std::uint8_t {
   large_count,  // std::int64_t, at least 1
   factor,       // double in (0, 1]
   number,       // double above 0
+  position,     // int, from 0
   bytes,
   bandwidth,
   seconds,
@@ -37,6 +38,7 @@ enum class FieldType : std::uint8_t {
   texts,        // list of texts
   names,        // list of names, which may be empty
   maps,         // list of maps, whose rows have the component [] in their path
+  nodes,        // a device or switch, or a list of them
   name_or_map,  // topology: a name, or a map with rows of its own
   mesh_axis,    // names or a count
   preset,       // names or true/false
@@ -80,7 +82,7 @@ struct Field {
   // For a map, or an item of a list of maps: called before its entries are read, without data. nullptr: nothing to store.
   void (*store)(RunSpec&, const Value&, Problems&) = nullptr;
   std::vector<std::string> choices = {};  // FieldType::choice
-  std::string_view unless = {};  // a required key may be missing where this one is beside it
+  std::string_view unless = {};  // a required key may be missing where one of these is beside it
 };
 
 std::span<const Field> fields();
@@ -93,6 +95,9 @@ std::vector<Field> topology_fields(std::string_view file, const std::string& pre
 
 // Keys that the file format has, but this version does not: paths in a run file.
 std::span<const std::string_view> later_fields();
+
+// The words of a text, separated by blanks.
+std::vector<std::string> split_words(std::string_view text);
 
 // Names of axes: x, y, z, w, a4, a5, …; a switch has the single axis n.
 std::string axis_name(std::string_view kind, std::size_t index);

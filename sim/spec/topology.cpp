@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -60,6 +61,26 @@ void finish_level(const Node& node, const std::string& name, const SourcePos& po
 constexpr std::array<std::string_view, 8> kOfOneLevel{
     "kind", "axes", "size", "link", "wrap", "double_link", "nics_per_device", "in_network"};
 
+// Keys that say nothing beside links.
+constexpr std::array<std::string_view, 8> kOfNoGraph{
+    "kind", "axes", "size", "levels", "wrap", "double_link", "nics_per_device", "in_network"};
+
+bool is_one_of(std::span<const std::string_view> keys, const std::string& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+void finish_graph(const Node& node, const std::string& name, TopologySpec& topology,
+                  std::vector<Problem>& problems) {
+  for (const NodeEntry& entry : node.entries) {
+    if (entry.key == "links") topology.links_pos = entry.key_pos;
+    if (!is_one_of(kOfNoGraph, entry.key)) continue;
+    problems.push_back(
+        {entry.key_pos,
+         fmt::format("{}: expected links alone, found {} beside them", name, entry.key),
+         "devices, switches, link and overrides go with links"});
+  }
+}
+
 void check_names(const Node& list, const TopologySpec& topology, std::vector<Problem>& problems) {
   std::vector<std::string> levels, axes;
   const auto taken = [](std::vector<std::string>& names, const std::string& name) {
@@ -92,6 +113,13 @@ void check_names(const Node& list, const TopologySpec& topology, std::vector<Pro
 void finish(const Node& node, const std::string& name, TopologySpec& topology,
             std::vector<Problem>& problems) {
   const Node* levels = node.find("levels");
+  if (node.find("links") != nullptr) return finish_graph(node, name, topology, problems);
+  for (const char* key : {"devices", "switches"}) {
+    if (node.find(key) == nullptr) continue;
+    problems.push_back({topology.pos, fmt::format("{}: expected links beside {}, found none", name, key),
+                        "for example links: [{from: 0..7, to: s0}]"});
+    return;
+  }
   if (levels == nullptr) {
     const std::size_t before = problems.size();
     finish_level(node, name, topology.pos, topology, problems);
@@ -100,7 +128,7 @@ void finish(const Node& node, const std::string& name, TopologySpec& topology,
     return check_device_count(topology, topology.pos, problems);
   }
   for (const NodeEntry& entry : node.entries) {
-    if (std::find(kOfOneLevel.begin(), kOfOneLevel.end(), entry.key) == kOfOneLevel.end()) continue;
+    if (!is_one_of(kOfOneLevel, entry.key)) continue;
     problems.push_back(
         {entry.key_pos,
          fmt::format("{}: expected levels alone, found {} beside them", name, entry.key),

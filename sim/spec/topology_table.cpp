@@ -16,7 +16,7 @@ template <LevelSpec& (*of)(RunSpec&)>
 std::vector<Field> network_fields(std::string_view file, const std::string& prefix) {
   using enum FieldType;
   using V = const Value&;
-  const std::string_view no_kind = prefix.ends_with("[].") ? "" : "levels";
+  const std::string_view no_kind = prefix.ends_with("[].") ? "" : "levels links";
   return {
       {file,
        prefix + "kind",
@@ -91,6 +91,84 @@ std::vector<Field> level_fields(std::string_view file, const std::string& prefix
   };
 }
 
+LinkSpec& latest_link(RunSpec& run) {
+  return run.topology.links.back();
+}
+OverrideSpec& latest_override(RunSpec& run) {
+  return run.topology.overrides.back();
+}
+
+// An explicit graph.
+std::vector<Field> graph_fields(std::string_view file, const std::string& prefix) {
+  using enum FieldType;
+  using V = const Value&;
+  const std::string item = prefix + "links.[]";
+  return {
+      {file, prefix + "devices", count, false, "", "of links: how many, numbered from 0",
+       [](RunSpec& r, V v, Problems&) { r.topology.devices = v.as<int>(); }},
+      {file, prefix + "switches", names, false, "none",
+       "of links: names; s0..s3 stands for s0, s1, s2, s3",
+       [](RunSpec& r, V v, Problems&) { r.topology.switches = v.as<Words>().value; }},
+      {file, prefix + "links", maps, false, "",
+       "instead of kind: a graph of devices and switches; messages take the paths with the fewest "
+       "links, split evenly over them"},
+      {file, item, map, false, "",
+       "links; two ranges of equal length are joined one to one, otherwise every node of from with "
+       "every one of to",
+       [](RunSpec& r, V v, Problems&) {
+         r.topology.links.emplace_back();
+         r.topology.links.back().pos = v.pos;
+       }},
+      {file, item + ".from", nodes, true, "", "device or switch, range of them, or a list",
+       [](RunSpec& r, V v, Problems&) { latest_link(r).from = v.as<Words>().value; }},
+      {file, item + ".to", nodes, true, "", "the other end, in the same way",
+       [](RunSpec& r, V v, Problems&) { latest_link(r).to = v.as<Words>().value; }},
+      {file, item + ".bandwidth", bandwidth, false, "that of link", "of one direction",
+       [](RunSpec& r, V v, Problems&) { latest_link(r).bandwidth = v.as<BytesPerSec>(); }},
+      {file, item + ".latency", seconds, false, "that of link", "of one direction",
+       [](RunSpec& r, V v, Problems&) { latest_link(r).latency = v.as<Seconds>(); }},
+      {file, item + ".both_ways", flag, false, "true", "whether there is one back as well",
+       [](RunSpec& r, V v, Problems&) { latest_link(r).both_ways = v.as<bool>(); }},
+  };
+}
+
+// Links and chips that differ.
+std::vector<Field> override_fields(std::string_view file, const std::string& prefix) {
+  using enum FieldType;
+  using V = const Value&;
+  const std::string item = prefix + "overrides.[]";
+  return {
+      {file, prefix + "overrides", maps, false, "", "links and chips that differ from the others"},
+      {file, item, map, false, "", "one of them, or alike ones",
+       [](RunSpec& r, V v, Problems&) {
+         r.topology.overrides.emplace_back();
+         r.topology.overrides.back().pos = v.pos;
+       }},
+      {file, item + ".link", name, false, "", "which link of every device at those positions: x+",
+       [](RunSpec& r, V v, Problems&) { latest_override(r).link = v.as<std::string>(); }},
+      {file, item + ".at", map, false, "everywhere", "positions of the devices along axes"},
+      {file, item + ".at.*", position, false, "every one", "position along the axis",
+       [](RunSpec& r, V v, Problems&) {
+         latest_override(r).at.push_back({v.key, v.as<int>().value, v.pos});
+       }},
+      {file, item + ".from", nodes, false, "",
+       "instead of link and at: a device, its position on the axes as a list, or a switch",
+       [](RunSpec& r, V v, Problems&) { latest_override(r).from = v.as<Words>(); }},
+      {file, item + ".to", nodes, false, "", "the other end of the link",
+       [](RunSpec& r, V v, Problems&) { latest_override(r).to = v.as<Words>(); }},
+      {file, item + ".bandwidth", bandwidth, false, "unchanged", "of one direction",
+       [](RunSpec& r, V v, Problems&) { latest_override(r).bandwidth = v.as<BytesPerSec>(); }},
+      {file, item + ".latency", seconds, false, "unchanged", "of the link",
+       [](RunSpec& r, V v, Problems&) { latest_override(r).latency = v.as<Seconds>(); }},
+      {file, item + ".missing", flag, false, "false", "no message takes the link",
+       [](RunSpec& r, V v, Problems&) { latest_override(r).missing = v.as<bool>(); }},
+      {file, item + ".both_ways", flag, false, "true", "the link back is changed alike",
+       [](RunSpec& r, V v, Problems&) { latest_override(r).both_ways = v.as<bool>(); }},
+      {file, item + ".speed", factor, false, "1", "of the chips at those positions, in computing",
+       [](RunSpec& r, V v, Problems&) { latest_override(r).speed = v.as<double>(); }},
+  };
+}
+
 }  // namespace
 
 std::vector<Field> topology_fields(std::string_view file, const std::string& prefix) {
@@ -110,6 +188,8 @@ std::vector<Field> topology_fields(std::string_view file, const std::string& pre
         }}});
   add(level_fields(file, item + "."));
   add(network_fields<latest_level>(file, item + "."));
+  add(graph_fields(file, prefix));
+  add(override_fields(file, prefix));
   return rows;
 }
 

@@ -53,6 +53,69 @@ inline Cluster cluster(const std::string& text, Seconds latency = {},
   return made;
 }
 
+// Explicit graphs and overrides, as a topology file has them.
+inline Chosen<std::string> word(const std::string& text) {
+  return {text, argument_pos("test", text), true};
+}
+
+inline LinkSpec join(const std::string& from, const std::vector<std::string>& to, double gigabytes = 100,
+                     Seconds latency = {}) {
+  LinkSpec link;
+  link.from = {word(from)};
+  for (const std::string& name : to) link.to.push_back(word(name));
+  link.bandwidth = {BytesPerSec{gigabytes * 1e9}, argument_pos("bandwidth", "0"), true};
+  link.latency = {latency, {}, true};
+  link.pos = argument_pos("link", from);
+  return link;
+}
+
+inline TopologySpec graph(int devices, const std::vector<std::string>& switches,
+                          std::vector<LinkSpec> links) {
+  TopologySpec spec;
+  spec.devices = {devices, argument_pos("devices", std::to_string(devices)), true};
+  for (const std::string& name : switches) spec.switches.push_back(word(name));
+  spec.links = std::move(links);
+  spec.links_pos = argument_pos("links", "links");
+  spec.text = "graph";
+  return spec;
+}
+
+inline Cluster cluster_of(const TopologySpec& spec, BytesPerSec bandwidth = BytesPerSec{100e9},
+                          Seconds latency = {}) {
+  std::vector<Problem> problems;
+  Cluster made = make_cluster(spec, {bandwidth, 1.0, latency}, problems);
+  if (!problems.empty()) throw ConfigError(problems);
+  return made;
+}
+
+// {link: x+, at: {…}}, to be completed.
+inline OverrideSpec override_at(const std::string& link, std::vector<PlaceSpec> at) {
+  OverrideSpec o;
+  if (!link.empty()) o.link = word(link);
+  o.at = std::move(at);
+  o.pos = argument_pos("override", "override");
+  return o;
+}
+
+inline OverrideSpec slower(const std::string& link, std::vector<PlaceSpec> at, double gigabytes) {
+  OverrideSpec o = override_at(link, std::move(at));
+  o.bandwidth = {BytesPerSec{gigabytes * 1e9}, argument_pos("bandwidth", "0"), true};
+  return o;
+}
+
+inline OverrideSpec missing(const std::string& link, std::vector<PlaceSpec> at) {
+  OverrideSpec o = override_at(link, std::move(at));
+  o.missing = {true, argument_pos("missing", "true"), true};
+  return o;
+}
+
+inline Cluster overridden(const std::string& text, std::vector<OverrideSpec> overrides, Seconds latency = {}) {
+  std::vector<Problem> problems;
+  TopologySpec spec = parse_topology(text, argument_pos("test", text), problems);
+  spec.overrides = std::move(overrides);
+  return cluster_of(spec, BytesPerSec{100e9}, latency);
+}
+
 inline std::vector<int> all_axes(const Cluster& c) {
   std::vector<int> axes;
   for (std::size_t i = 0; i < c.axes.size(); ++i) axes.push_back(static_cast<int>(i));

@@ -70,6 +70,10 @@ std::string sample(const Field& field) {
       return "0.5";
     case FieldType::number:
       return "2.5";
+    case FieldType::position:
+      return "0";
+    case FieldType::nodes:
+      return "0..7";
     case FieldType::names:
       return "[x, y]";
     case FieldType::maps:

@@ -118,3 +118,54 @@ TEST_CASE("random pairs of concurrent collectives end alike folded and full") {
   }
   CHECK(pairs > 100);
 }
+
+TEST_CASE("links and chips that differ shrink the symmetry along the axes they name, and no further") {
+  using shardsim::testing::overridden;
+  using shardsim::testing::override_at;
+  using shardsim::testing::slower;
+  CHECK(Fold::orbits(overridden("torus:4x4", {slower("x+", {}, 10)})).step == std::vector<int>{1, 1});
+  CHECK(Fold::orbits(overridden("torus:4x4", {slower("x+", {{"x", 3, {}}}, 10)})).step ==
+        std::vector<int>{4, 1});
+  CHECK(Fold::orbits(overridden("torus:4x4", {slower("x+", {{"x", 3, {}}, {"y", 0, {}}}, 10)})).step ==
+        std::vector<int>{4, 4});
+  // Every second plane.
+  CHECK(Fold::orbits(overridden("torus:4x4", {slower("y+", {{"x", 1, {}}}, 10), slower("y+", {{"x", 3, {}}}, 10)}))
+            .step == std::vector<int>{2, 1});
+  OverrideSpec slow = override_at("", {{"y", 2, {}}});
+  slow.speed = {0.8, {}, true};
+  CHECK(Fold::orbits(overridden("torus:4x4", {slow})).step == std::vector<int>{1, 4});
+}
+
+TEST_CASE("pairs of collectives end alike folded and full where links differ or are missing") {
+  using shardsim::testing::missing;
+  using shardsim::testing::overridden;
+  using shardsim::testing::slower;
+  struct Row {
+    const char* network;
+    OverrideSpec change;
+  };
+  const Row rows[] = {
+      {"torus:4x6", slower("x+", {{"x", 3, {}}}, 10)},  {"torus:4x6", missing("x+", {{"x", 1, {}}})},
+      {"torus:4x6", missing("y+", {{"y", 5, {}}})},     {"torus:6x3", slower("y-", {{"y", 0, {}}}, 30)},
+      {"mesh:4x4", missing("x+", {{"x", 1, {}}, {"y", 2, {}}})},
+      {"torus:4x2", slower("y+", {{"x", 2, {}}}, 25)},  {"switch:6", slower("up", {{"n", 2, {}}}, 40)},
+      {"torus:3x3x4", missing("z+", {{"z", 2, {}}, {"x", 0, {}}})}};
+  std::mt19937 random(7);
+  for (const Row& row : rows) {
+    for (int round = 0; round < 6; ++round) {
+      CollectiveRequest request;
+      request.cluster = overridden(row.network, {row.change}, Seconds{round % 2 == 0 ? 0.0 : 1e-6});
+      const std::vector<int> axes = all_axes(request.cluster);
+      const GroupNet net = group_net(request.cluster, axes);
+      for (int k = 0; k < 2; ++k) {
+        const CollectiveAsk ask{collective_kinds()[random() % collective_kinds().size()],
+                                Bytes{1e6 * static_cast<double>(1 + random() % 64)}, 1};
+        request.calls.push_back({ask, choose_algorithm(ask, net).best, axes});
+      }
+      CAPTURE(row.network);
+      CAPTURE(request.calls[0].algorithm->name);
+      CAPTURE(request.calls[1].algorithm->name);
+      compare(request);
+    }
+  }
+}

@@ -152,7 +152,7 @@ TEST_CASE("estimated ops are the messages that are made, and a tenth for their o
       const CollectiveAsk ask{kind, Bytes{1e6}, 1};
       const CollectiveCall call{ask, choose_algorithm(ask, group_net(c, all_axes(c))).best,
                                 all_axes(c)};
-      const Lowered made = lower_collectives({c, {call}, Grain::flow, true});
+      const Lowered made = lower_collectives({c, {}, {call}, Grain::flow, true});
       const auto transfers = static_cast<double>(
           std::count_if(made.graph.ops.begin(), made.graph.ops.end(),
                         [](const Op& op) { return op.kind == OpKind::transfer; }));
@@ -177,7 +177,7 @@ TEST_CASE("a collective of one device is described as nothing and takes no time"
     CHECK(one.analytic == Seconds{0});
     CHECK(one.textbook_formula == "");
     CHECK(estimated_ops(call, c, Fold::orbits(c), Grain::flow) == 1);
-    const Lowered made = lower_collectives({c, {call}, Grain::flow, false});
+    const Lowered made = lower_collectives({c, {}, {call}, Grain::flow, false});
     CHECK(check(made.graph) == Texts{});
     for (const Op& op : made.graph.ops) CHECK(op.kind == OpKind::join);
     const Timeline timeline = replay_ideal(made.graph);
@@ -249,4 +249,32 @@ TEST_CASE("graph builder: routes are interned as multisets of link orbits") {
 
   const GraphBuilder unfolded(c, Fold::full(c));
   CHECK(unfolded.link_index(c.link(DeviceId{5}, 0)) != unfolded.link_index(c.link(DeviceId{0}, 0)));
+}
+
+TEST_CASE("a slow chip computes longer, and only it; what waits for it waits") {
+  RunSpec spec = spec_of("dp-ring8", {"layers=1"});
+  const Prepared even = prepare(spec);
+  OverrideSpec slow;
+  slow.at = {{"x", 3, {}}};
+  slow.speed = {0.5, {}, true};
+  spec.topology.overrides = {slow};
+  const Prepared uneven = prepare(spec);
+  const Lowered before = lower(spec, even, {Grain::fluid, true});
+  const Lowered after = lower(spec, uneven, {Grain::fluid, true});
+  const Lowered folded = lower(spec, uneven, {Grain::fluid, false});
+  CHECK(folded.plan.fold.classes() == 8);
+  REQUIRE(before.graph.size() == after.graph.size());
+  Seconds computes;
+  for (std::size_t i = 0; i < before.graph.size(); ++i) {
+    const Op& was = before.graph.ops[i];
+    const Op& is = after.graph.ops[i];
+    if (was.kind != OpKind::compute) continue;
+    CHECK(is.seconds == (is.device == 3 ? 2.0 * was.seconds : was.seconds));
+    if (is.device == 3) computes += was.seconds;
+  }
+  // All compute comes before collectives that wait for the slow chip: its extra time is the step's.
+  const Seconds longer = replay_simgrid(after.graph).makespan() - replay_simgrid(before.graph).makespan();
+  CHECK(longer.v == doctest::Approx(computes.v).epsilon(1e-9));
+  CHECK(replay_simgrid(folded.graph).makespan().v ==
+        doctest::Approx(replay_simgrid(after.graph).makespan().v).epsilon(1e-9));
 }
