@@ -118,8 +118,9 @@ void read_network(const CollectiveArguments& args, CollectiveRequest& request,
          "expected a topology that states a bandwidth, or --bandwidth, found neither",
          "for example --bandwidth 100GB/s, of one directed link"});
   }
-  if (stated.topology.kind.value.empty() && stated.topology.levels.empty()) return;
-  request.cluster = make_cluster(stated.topology, stated.link, problems);
+  const TopologySpec& topology = stated.topology;
+  if (topology.kind.value.empty() && topology.levels.empty() && topology.links.empty()) return;
+  request.cluster = make_cluster(topology, stated.link, problems);
   if (sizes.empty() || problems.size() != before) return;
   request.mesh =
       place_mesh(row_major(sizes, argument_pos("--mesh", args.mesh)), request.cluster, problems);

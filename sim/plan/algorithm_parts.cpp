@@ -47,7 +47,7 @@ bool one_way(const GroupAxis& axis) {
 }
 
 bool same_links(const GroupNet& net) {
-  return std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
+  return net.graph == nullptr && std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
     return axis.w1 == net.axes[0].w1 && axis.latency == net.axes[0].latency;
   });
 }

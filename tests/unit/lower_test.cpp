@@ -152,7 +152,7 @@ TEST_CASE("estimated ops are the messages that are made, and a tenth for their o
       const CollectiveAsk ask{kind, Bytes{1e6}, 1};
       const CollectiveCall call{ask, choose_algorithm(ask, group_net(c, all_axes(c))).best,
                                 all_axes(c)};
-      const Lowered made = lower_collectives({c, {}, {call}, Grain::flow, true});
+      const Lowered made = lower_collectives({c, {call}, Grain::flow, true});
       const auto transfers = static_cast<double>(
           std::count_if(made.graph.ops.begin(), made.graph.ops.end(),
                         [](const Op& op) { return op.kind == OpKind::transfer; }));
@@ -177,7 +177,7 @@ TEST_CASE("a collective of one device is described as nothing and takes no time"
     CHECK(one.analytic == Seconds{0});
     CHECK(one.textbook_formula == "");
     CHECK(estimated_ops(call, c, Fold::orbits(c), Grain::flow) == 1);
-    const Lowered made = lower_collectives({c, {}, {call}, Grain::flow, false});
+    const Lowered made = lower_collectives({c, {call}, Grain::flow, false});
     CHECK(check(made.graph) == Texts{});
     for (const Op& op : made.graph.ops) CHECK(op.kind == OpKind::join);
     const Timeline timeline = replay_ideal(made.graph);

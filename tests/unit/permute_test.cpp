@@ -113,7 +113,7 @@ CollectiveRequest request(const Cluster& on, const Row& row, bool full) {
   c.bytes = Bytes{64e6};
   CollectiveCall call = call_of(c, m);
   call.algorithm = find_algorithm("permutation");
-  return {on, {}, {call}, Grain::flow, full};
+  return {on, {call}, Grain::flow, full};
 }
 
 Seconds end_of(const Lowered& lowered) {
