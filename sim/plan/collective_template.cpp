@@ -19,6 +19,10 @@ class TemplateMaker {
   TemplateMaker(GraphBuilder& builder, const CollectivePlan& plan, const GroupNet& net)
       : builder_(builder), cluster_(builder.cluster()), plan_(plan),
         plan_fold_(builder.fold()), router_(builder.cluster()) {
+    one_way_to_neighbours_ =
+        cluster_.cables.empty() &&
+        std::none_of(cluster_.changed.begin(), cluster_.changed.end(),
+                     [](const auto& link) { return link.second.missing; });
     for (std::size_t i = 0; i < net.axes.size(); ++i) {
       const std::vector<int>& parts = net.axes[i].axes;
       neighbour_axis_.push_back(parts.back());
@@ -220,7 +224,7 @@ class TemplateMaker {
       op.phase = phase_of(send.phase, Seconds{});
       if (send.is_join()) {
         ops.push_back(push(op, waits));
-      } else if (send.axis >= 0 && send.share > 0) {
+      } else if (one_way_to_neighbours_ && send.axis >= 0 && send.share > 0) {
         const Hops& known = hop_of(send, base, all);
         op.route = known.route;
         op.seconds = known.latency;
@@ -369,6 +373,7 @@ class TemplateMaker {
   std::vector<int> neighbour_axis_;  // [group axes] the part along which neighbours lie
   Fold plan_fold_;
   Router router_;
+  bool one_way_to_neighbours_ = true;  // that of hop(): no graph, and no detours
   CollectiveTemplate made_;
   std::map<std::pair<int, Seconds>, std::uint32_t> phases_;
   std::pair<std::pair<int, Seconds>, std::uint32_t> last_phase_{{-1, Seconds{}}, 0};
