@@ -40,6 +40,12 @@ Node tree_of(std::span<const FieldRow> rows, std::string_view file) {
 
 void add_properties(const Node& node, Object& schema);
 
+// Nodes of a graph and positions are numbers as well as names.
+Json item_type(const FieldRow& row) {
+  const bool numbers = row.type == "node or list of nodes";
+  return numbers ? Json(Array{"string", "integer"}) : Json("string");
+}
+
 Json schema_of(const Node& node) {
   Object schema;
   if (node.row != nullptr) {
@@ -57,7 +63,7 @@ Json schema_of(const Node& node) {
     if (std::find(shapes.begin(), shapes.end(), "array") != shapes.end()) {
       const bool maps = !node.children.empty() && node.children.front().key == "[]";
       schema.emplace_back("items",
-                          maps ? schema_of(node.children.front()) : Object{{"type", "string"}});
+                          maps ? schema_of(node.children.front()) : Object{{"type", item_type(*node.row)}});
     }
   } else {
     schema.emplace_back("type", "object");
