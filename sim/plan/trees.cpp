@@ -4,12 +4,12 @@
 #include <array>
 
 #include "base/file.h"
+#include "plan/gather_parts.h"
 
 namespace shardsim {
 
 namespace {
 
-constexpr std::uint32_t kNone = 0xffffffffu;
 
 // A piece on an edge.
 struct Passage {
