@@ -137,7 +137,8 @@ Rows list_fields() {
   Rows rows = {{"file", "key", "type", "default", "meaning"}};
   for (const FieldRow& row : field_rows()) {
     const std::string required =
-        row.unless.empty() ? "(required)" : fmt::format("(required without {})", fmt::join(row.unless, " or "));
+        row.unless.empty() ? "(required)"
+                           : fmt::format("(required without {})", fmt::join(row.unless, " or "));
     rows.push_back(
         {row.file, row.path, row.type, row.required ? required : row.default_text, row.help});
   }
@@ -152,9 +153,10 @@ std::string fields_text() {
     if (row.file != file) text += fmt::format("{}{} file\n", file.empty() ? "" : "\n", row.file);
     file = row.file;
     std::string rest = row.required && row.unless.empty() ? "required"
-                       : row.required                     ? fmt::format("required without {}", fmt::join(row.unless, " or "))
-                       : row.default_text.empty()         ? ""
-                                                          : "default: " + row.default_text;
+                       : row.required
+                           ? fmt::format("required without {}", fmt::join(row.unless, " or "))
+                       : row.default_text.empty() ? ""
+                                                  : "default: " + row.default_text;
     if (!rest.empty()) rest = "; " + rest;
     const bool beside = row.path.size() <= 33;
     text += fmt::format("  {:<33}{}{}\n", row.path, beside ? " " : "\n" + std::string(36, ' '),

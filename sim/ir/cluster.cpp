@@ -103,7 +103,8 @@ int Cluster::span_of(int axis) const {
 
 bool Cluster::wraps(int axis) const {
   const Axis& a = axes[static_cast<std::size_t>(axis)];
-  if (a.wiring == Wiring::pair || a.wiring == Wiring::line || a.wiring == Wiring::graph) return false;
+  if (a.wiring == Wiring::pair || a.wiring == Wiring::line || a.wiring == Wiring::graph)
+    return false;
   return a.wiring == Wiring::star || a.stride * a.size == span_of(axis);
 }
 

@@ -11,14 +11,15 @@
 //   2 x 8 GPUs      axes {ib:2, nvlink:8}  ports nvlink up, nvlink down, ib up, ib down
 //   a graph         axes {device:8}     no ports; links by hand between devices and switches
 //
-// A link may differ from its port (`changed`), and a chip from the others (`speed`); what is changed
-// alike along an axis keeps that axis's symmetry.
+// A link may differ from its port (`changed`), and a chip from the others (`speed`); what is
+// changed alike along an axis keeps that axis's symmetry.
 //
-// A port may serve a block of devices (a NIC of two GPUs, the uplinks of a leaf switch): the block's
-// first device owns it, and the others own nothing there.
+// A port may serve a block of devices (a NIC of two GPUs, the uplinks of a leaf switch): the
+// block's first device owns it, and the others own nothing there.
 //
 // A hardware axis may be taken apart into several: ring:16 as X = 4 (neighbours are 4 links apart)
-// and Y = 4 (part of a ring: a line). The parts lie side by side, major first, and share `hardware`.
+// and Y = 4 (part of a ring: a line). The parts lie side by side, major first, and share
+// `hardware`.
 //
 // Bandwidth is stored per directed link (W1, bytes per second in one direction); the literature's W
 // is derived (reference: JAX Scaling Book ch. 3 and 12; W = 2*W1 of a wrapped axis, egress on a
@@ -64,11 +65,11 @@ struct Axis {
 // leaves and spines above. Innermost first.
 struct Level {
   std::string name;
-  std::string kind;     // row of the topology table
-  Seconds latency;      // per hop of a grid; per route through a switch
+  std::string kind;       // row of the topology table
+  Seconds latency;        // per hop of a grid; per route through a switch
   BytesPerSec bandwidth;  // of a link or port as stated; 0: a switch without ports of its own
   double efficiency = 1;  // factor on it
-  std::vector<int> up;  // star: ports that a route climbs from a device to this level's switch
+  std::vector<int> up;    // star: ports that a route climbs from a device to this level's switch
   std::vector<int> down;  // and those that it descends to the destination, the same ones mirrored
   bool rails = false;     // star: one switch for each position inside (rail-optimised)
   bool reduces = false;   // the switch can add (NVLS, SHARP)
@@ -101,13 +102,13 @@ struct LinkChange {
 };
 
 struct Cluster {
-  std::string kind;           // row of the topology table: "ring", "torus", "levels", …
-  std::string text;           // as a person would write it: "torus:4x4x4"
-  std::vector<Axis> axes;     // major first
-  std::vector<Port> ports;    // owned by every device, or by the first of a block
-  std::vector<Level> levels;  // innermost first
-  std::vector<std::string> switches;     // of an explicit graph
-  std::vector<NodeLink> cables;          // its links; their ids follow those of the ports
+  std::string kind;                   // row of the topology table: "ring", "torus", "levels", …
+  std::string text;                   // as a person would write it: "torus:4x4x4"
+  std::vector<Axis> axes;             // major first
+  std::vector<Port> ports;            // owned by every device, or by the first of a block
+  std::vector<Level> levels;          // innermost first
+  std::vector<std::string> switches;  // of an explicit graph
+  std::vector<NodeLink> cables;       // its links; their ids follow those of the ports
   std::map<LinkId, LinkChange> changed;  // links that are not as their port or cable says
   std::map<DeviceId, double> speed;      // of compute, of the chips for which it is not 1
 
@@ -120,9 +121,9 @@ struct Cluster {
   bool missing(LinkId link) const { return figures(link).missing; }
   double speed_of(DeviceId device) const;
   std::string node_name(std::uint32_t node) const;  // "3", "leaf0"
-  LinkId link(DeviceId device, int port) const;  // of the block that the device is in
-  DeviceId owner(LinkId link) const;     // REQUIRES: of a port
-  const Port& port(LinkId link) const;   // REQUIRES: of a port
+  LinkId link(DeviceId device, int port) const;     // of the block that the device is in
+  DeviceId owner(LinkId link) const;                // REQUIRES: of a port
+  const Port& port(LinkId link) const;              // REQUIRES: of a port
   // The port of `axis` in direction +1 or -1 (full mesh: the displacement, modulo its size); a pair
   // and a one-way ring have only +1; a star's is the first that a route climbs.
   int port_of(int axis, int direction) const;
@@ -156,8 +157,8 @@ struct Fold {
 
   int classes() const;                                             // product of the steps
   DeviceId representative(const Cluster&, DeviceId device) const;  // coordinates modulo step
-  std::uint32_t class_of(const Cluster&, DeviceId device) const;  // 0 .. classes() - 1
-  std::vector<DeviceId> representatives(const Cluster&) const;    // [classes]
+  std::uint32_t class_of(const Cluster&, DeviceId device) const;   // 0 .. classes() - 1
+  std::vector<DeviceId> representatives(const Cluster&) const;     // [classes]
   // How many translations of the group map a link of the port onto itself: so many times is it
   // loaded by an orbit of messages that each pass it once.
   int stabiliser(const Cluster&, const Port& port) const;
@@ -178,7 +179,7 @@ struct AxisParts {
 };
 
 struct Mesh {
-  std::vector<MeshAxis> axes;    // major first
+  std::vector<MeshAxis> axes;         // major first
   std::vector<AxisParts> apart = {};  // names that stand for several of them
 
   const MeshAxis* find(std::string_view name) const;      // nullptr when there is none

@@ -47,9 +47,10 @@ bool one_way(const GroupAxis& axis) {
 }
 
 bool same_links(const GroupNet& net) {
-  return net.graph == nullptr && std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
-    return axis.w1 == net.axes[0].w1 && axis.latency == net.axes[0].latency;
-  });
+  return net.graph == nullptr &&
+         std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
+           return axis.w1 == net.axes[0].w1 && axis.latency == net.axes[0].latency;
+         });
 }
 
 std::vector<int> every_translation(const CollectiveAsk&, const GroupNet& net) {

@@ -118,7 +118,8 @@ GroupNet graph_net(const Cluster& cluster, std::span<const int> axes) {
 }  // namespace
 
 GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
-  if (!cluster.axes.empty() && cluster.axes.front().wiring == Wiring::graph) return graph_net(cluster, axes);
+  if (!cluster.axes.empty() && cluster.axes.front().wiring == Wiring::graph)
+    return graph_net(cluster, axes);
   GroupNet net;
   const Axis* before = nullptr;
   for (const int a : axes) {
@@ -167,7 +168,8 @@ constexpr std::array<AlgorithmRow, 21> kAlgorithms = {{
     {"hierarchical-pipelined", "the same in pieces, every level busy at once", gathers_over_levels,
      plan_pipelined, form_pipelined, sends_pipelined, every_translation, pieces_pipelined},
     {"node-rings",
-     "rings through all ranks, one for each position inside a node; each leaves by a NIC of its own",
+     "rings through all ranks, one for each position inside a node; each leaves by a NIC of its "
+     "own",
      node_rings_suit, plan_node_rings, form_node_rings, sends_node_rings, no_translation},
     {"rail-aligned",
      "all-to-all inside first, to the rank in the destination's position, then across",

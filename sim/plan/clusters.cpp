@@ -26,8 +26,8 @@ constexpr std::array<TopologyRow, 9> kTopologies = {{
      Wiring::ring, true},
     {"mesh", "lines along every axis: a torus without its wraps", "mesh:4x4", 1, 8, Wiring::ring,
      false},
-    {kSlice, "a slice of a TPU pod: a torus or mesh, as the chip's ICI wraps it",
-     "tpu-slice:4x4x8", 1, 8, Wiring::ring, false},
+    {kSlice, "a slice of a TPU pod: a torus or mesh, as the chip's ICI wraps it", "tpu-slice:4x4x8",
+     1, 8, Wiring::ring, false},
     {"switch", "one full-bisection switch (also: nvlink); bandwidth is egress per device",
      "switch:8", 1, 8, Wiring::star, true},
     {"full-mesh", "a cable between any two devices; bandwidth is of one cable", "full-mesh:8", 1, 1,
@@ -100,16 +100,17 @@ class Checker {
     }
     for (const AxisSpec& axis : level.axes) {
       if (axis.size >= 2) continue;
-      refuse(axis.pos,
-             fmt::format("expected 2 or more devices along axis {}, found {}", axis.name,
-                         axis.size),
-             spec_.levels.empty() ? "leave the axis out" : "leave the level out");
+      refuse(
+          axis.pos,
+          fmt::format("expected 2 or more devices along axis {}, found {}", axis.name, axis.size),
+          spec_.levels.empty() ? "leave the axis out" : "leave the level out");
     }
   }
 
   void only_grids(const LevelSpec& level, const TopologyRow& row) {
     if (!grid(row) && level.wrap.given) {
-      refuse(level.wrap.pos, fmt::format("expected wrap on a grid only, found it on a {}", row.name));
+      refuse(level.wrap.pos,
+             fmt::format("expected wrap on a grid only, found it on a {}", row.name));
     }
     if (!grid(row) && level.double_link.given) {
       refuse(level.double_link.pos,
@@ -119,8 +120,8 @@ class Checker {
     for (const AxisSpec& axis : level.axes) names.push_back(axis.name);
     for (const Chosen<std::string>& name : level.wrap.value) {
       if (std::find(names.begin(), names.end(), name.value) != names.end()) continue;
-      refuse(name.pos, fmt::format("wrap: expected an axis of the {}, found \"{}\"", row.name,
-                                   name.value),
+      refuse(name.pos,
+             fmt::format("wrap: expected an axis of the {}, found \"{}\"", row.name, name.value),
              suggestion(name.value, names));
     }
   }
@@ -129,8 +130,8 @@ class Checker {
     const bool star = row.wiring == Wiring::star;
     const auto needs_switch = [&](const auto& choice, const char* key) {
       if (choice.given && !star) {
-        refuse(choice.pos,
-               fmt::format("expected {} on a switch or rails only, found it on a {}", key, row.name));
+        refuse(choice.pos, fmt::format("expected {} on a switch or rails only, found it on a {}",
+                                       key, row.name));
       }
     };
     needs_switch(level.oversubscription, "oversubscription");
@@ -139,8 +140,8 @@ class Checker {
     needs_switch(level.in_network, "in_network");
     const auto& over = level.oversubscription;
     if (star && over.given && over.value < 1) {
-      refuse(over.pos, fmt::format("expected an oversubscription of 1 or more, found {:g}",
-                                   over.value),
+      refuse(over.pos,
+             fmt::format("expected an oversubscription of 1 or more, found {:g}", over.value),
              "2 means that half of what enters from below can leave");
     } else if (star && over.given && l == 0) {
       refuse(over.pos, "expected oversubscription above another level only, found it innermost");
@@ -398,9 +399,10 @@ void require_connected(const TopologySpec& spec, const Cluster& cluster,
   if (complete) return;
   if (const auto pair = unreachable_pair(cluster)) {
     problems.push_back(
-        {pos, fmt::format("expected every device to reach every other, found no way from {} to {}",
-                          static_cast<std::uint32_t>(pair->first),
-                          static_cast<std::uint32_t>(pair->second)),
+        {pos,
+         fmt::format("expected every device to reach every other, found no way from {} to {}",
+                     static_cast<std::uint32_t>(pair->first),
+                     static_cast<std::uint32_t>(pair->second)),
          ""});
   }
 }

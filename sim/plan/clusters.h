@@ -45,9 +45,10 @@ struct LinkFigures {
 // An explicit graph is made by plan/graph_cluster.h, and overrides are applied to either
 // (plan/link_overrides.h).
 //
-// Appends problems (a device that another cannot reach, unknown kind, wrong number of axes, an axis of size 1, too many devices, wrap
-// of an axis that cannot, a level without bandwidth, oversubscription below 1, NICs that do not
-// divide) and returns an empty cluster when there was any.
+// Appends problems (a device that another cannot reach, unknown kind, wrong number of axes, an axis
+// of size 1, too many devices, wrap of an axis that cannot, a level without bandwidth,
+// oversubscription below 1, NICs that do not divide) and returns an empty cluster when there was
+// any.
 Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
                      std::vector<Problem>& problems);
 

@@ -17,12 +17,14 @@ namespace {
 class TemplateMaker {
  public:
   TemplateMaker(GraphBuilder& builder, const CollectivePlan& plan, const GroupNet& net)
-      : builder_(builder), cluster_(builder.cluster()), plan_(plan),
-        plan_fold_(builder.fold()), router_(builder.cluster()) {
-    one_way_to_neighbours_ =
-        cluster_.cables.empty() &&
-        std::none_of(cluster_.changed.begin(), cluster_.changed.end(),
-                     [](const auto& link) { return link.second.missing; });
+      : builder_(builder),
+        cluster_(builder.cluster()),
+        plan_(plan),
+        plan_fold_(builder.fold()),
+        router_(builder.cluster()) {
+    one_way_to_neighbours_ = cluster_.cables.empty() &&
+                             std::none_of(cluster_.changed.begin(), cluster_.changed.end(),
+                                          [](const auto& link) { return link.second.missing; });
     for (std::size_t i = 0; i < net.axes.size(); ++i) {
       const std::vector<int>& parts = net.axes[i].axes;
       neighbour_axis_.push_back(parts.back());

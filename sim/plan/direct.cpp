@@ -147,7 +147,8 @@ std::vector<AllToAllRound> on_graph(const GroupNet& net) {
   return result;
 }
 
-// By how much the link `busiest` is busy for less long than the busiest other; 0 or less: it has the lead.
+// By how much the link `busiest` is busy for less long than the busiest other; 0 or less: it has
+// the lead.
 Seconds deficit(const AllToAllRound& round, std::size_t busiest) {
   return round.busiest() - round.load[busiest];
 }
@@ -182,9 +183,10 @@ std::vector<AllToAllRound> merged(std::vector<AllToAllRound> all) {
   }
   result.insert(result.end(), std::make_move_iterator(good.begin() + static_cast<long>(used)),
                 std::make_move_iterator(good.end()));
-  std::stable_sort(result.begin(), result.end(), [](const AllToAllRound& a, const AllToAllRound& b) {
-    return std::pair(a.farthest, a.distance) < std::pair(b.farthest, b.distance);
-  });
+  std::stable_sort(result.begin(), result.end(),
+                   [](const AllToAllRound& a, const AllToAllRound& b) {
+                     return std::pair(a.farthest, a.distance) < std::pair(b.farthest, b.distance);
+                   });
   return result;
 }
 

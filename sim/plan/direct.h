@@ -32,11 +32,11 @@ struct AllToAllRound {
 };
 
 // The rounds of an all-to-all. Equal messages that start together end with the busiest link, at the
-// latest after its load: each gets at least an equal part of it (max-min). So any rounds do that are
-// all as long as the load of the one link that is busiest over all: together they take its load, the
-// bound. A round begins with displacements that load alike links evenly: those that differ by sign
-// and by exchanging alike axes of a grid, one at a time through a switch or on a graph; rounds in
-// which another link would be busiest are merged with ones that have slack.
+// latest after its load: each gets at least an equal part of it (max-min). So any rounds do that
+// are all as long as the load of the one link that is busiest over all: together they take its
+// load, the bound. A round begins with displacements that load alike links evenly: those that
+// differ by sign and by exchanging alike axes of a grid, one at a time through a switch or on a
+// graph; rounds in which another link would be busiest are merged with ones that have slack.
 std::vector<AllToAllRound> all_to_all_rounds(const GroupNet& net);
 
 // The load of the busiest link over all rounds, per byte of a message.

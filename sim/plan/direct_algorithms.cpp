@@ -162,12 +162,10 @@ ClosedForm form_on_levels(const GroupNet& net, Bytes chunk) {
 // A torus: the load of the busiest port, V*max(A)/(4*N*W) on equal even axes (Scaling Book ch. 3).
 ClosedForm form_on_torus(const GroupNet& net, Bytes chunk) {
   const std::string formula = "V/W1 * max over axes of (sum of hops)/(A*N)";
-  const bool lines = std::any_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
-    return axis.wiring == Wiring::line;
-  });
-  const bool late = std::any_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
-    return axis.latency > Seconds{};
-  });
+  const bool lines = std::any_of(net.axes.begin(), net.axes.end(),
+                                 [](const GroupAxis& axis) { return axis.wiring == Wiring::line; });
+  const bool late = std::any_of(net.axes.begin(), net.axes.end(),
+                                [](const GroupAxis& axis) { return axis.latency > Seconds{}; });
   if (!late) return {(chunk / Bytes{1}) * all_to_all_load(net), formula};
   ClosedForm form = form_in_rounds(net, chunk, formula + kRounds);
   form.exact = form.exact && !lines;  // there the messages of one round go unequally far

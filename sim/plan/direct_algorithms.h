@@ -35,8 +35,8 @@ double sends_shift(const CollectiveAsk& ask, const GroupNet& net);
 // On a graph, V/N from each rank in the messages of `load`, all at once.
 ClosedForm form_routed(const GroupNet& net, Bytes bytes, const RoutedLoad& load);
 
-// Chunks that pass the busiest port of an axis in an all-to-all along it alone: the sum of hops over
-// all displacements, per port (a switch: one for every other rank).
+// Chunks that pass the busiest port of an axis in an all-to-all along it alone: the sum of hops
+// over all displacements, per port (a switch: one for every other rank).
 double hop_load(const GroupAxis& axis);
 // Hops to the farthest rank along an axis; 1 on a switch and in a full mesh.
 int most_hops(const GroupAxis& axis);

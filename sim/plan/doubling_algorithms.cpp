@@ -127,9 +127,10 @@ CollectivePlan plan_dissemination(const CollectiveAsk&, const GroupNet& net,
 
 // ceil(log2 A) rounds per axis (Hensgen, Finkel, Manber 1988), each as long as its way.
 ClosedForm form_dissemination(const CollectiveAsk&, const GroupNet& net) {
-  ClosedForm form{Seconds{}, star(net) ? "ceil(log2 N) * a"
-                                       : "a * sum over axes of the hops to 1, 2, 4, … further",
-                  net.graph == nullptr};
+  ClosedForm form{
+      Seconds{},
+      star(net) ? "ceil(log2 N) * a" : "a * sum over axes of the hops to 1, 2, 4, … further",
+      net.graph == nullptr};
   for (const GroupAxis& axis : net.axes) {
     for (int distance = 1; distance < axis.size; distance *= 2) {
       form.time += hops(axis.wiring, axis.size, distance) * axis.latency;

@@ -25,14 +25,16 @@ GraphBuilder::GraphBuilder(const Cluster& cluster, const Fold& fold)
 // A missing link keeps its place; no route passes it.
 void GraphBuilder::add_link(LinkId link, std::string name, int carries) {
   const LinkChange is = cluster_.figures(link);
-  graph_.links.push_back({is.missing ? name + " (missing)" : std::move(name), is.bandwidth / carries});
+  graph_.links.push_back(
+      {is.missing ? name + " (missing)" : std::move(name), is.bandwidth / carries});
 }
 
 std::uint32_t GraphBuilder::link_index(LinkId link) const {
   const auto ports = static_cast<std::uint32_t>(cluster_.ports.size());
   const auto owned = static_cast<std::uint32_t>(cluster_.port_links());
   if (static_cast<std::uint32_t>(link) >= owned) {
-    return static_cast<std::uint32_t>(fold_.classes()) * ports + static_cast<std::uint32_t>(link) - owned;
+    return static_cast<std::uint32_t>(fold_.classes()) * ports + static_cast<std::uint32_t>(link) -
+           owned;
   }
   return fold_.class_of(cluster_, cluster_.owner(link)) * ports +
          static_cast<std::uint32_t>(link) % ports;

@@ -15,8 +15,8 @@ namespace shardsim {
 class GraphBuilder {
  public:
   // Names one NetLink for every link orbit of the cluster under the fold: index class * ports +
-  // port; those of a graph, which is not folded, follow. A link that k translations map onto itself carries every orbit of messages k times; its
-  // bandwidth is a k-th instead.
+  // port; those of a graph, which is not folded, follow. A link that k translations map onto itself
+  // carries every orbit of messages k times; its bandwidth is a k-th instead.
   GraphBuilder(const Cluster& cluster, const Fold& fold);
 
   std::uint32_t link_index(LinkId link) const;  // of the link's orbit

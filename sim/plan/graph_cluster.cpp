@@ -13,7 +13,8 @@ namespace {
 constexpr int kMostNodes = 4096;  // nothing of a graph is folded
 
 bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // "leaf" and 12 of "leaf12"; no number: -1.
@@ -34,14 +35,15 @@ std::vector<Chosen<std::string>> names_in(const Chosen<std::string>& written,
   const auto [again, last] = name_and_number(written.value.substr(dots + 2));
   const bool alike = name == again || again.empty();
   if (!alike || first < 0 || last < first || last - first >= kMostNodes) {
-    problems.push_back({written.pos,
-                        fmt::format("expected a range such as 0..7 or leaf0..leaf3, found \"{}\"",
-                                    written.value),
-                        ""});
+    problems.push_back(
+        {written.pos,
+         fmt::format("expected a range such as 0..7 or leaf0..leaf3, found \"{}\"", written.value),
+         ""});
     return {};
   }
   std::vector<Chosen<std::string>> names;
-  for (int i = first; i <= last; ++i) names.push_back({name + std::to_string(i), written.pos, true});
+  for (int i = first; i <= last; ++i)
+    names.push_back({name + std::to_string(i), written.pos, true});
   return names;
 }
 
@@ -60,7 +62,8 @@ class GraphMaker {
     made_.kind = "links";
     made_.text = spec_.text;
     if (made_.text.empty()) {
-      made_.text = fmt::format("graph of {} devices and {} switches", made_.devices(), made_.switches.size());
+      made_.text = fmt::format("graph of {} devices and {} switches", made_.devices(),
+                               made_.switches.size());
     }
     return std::move(made_);
   }
@@ -74,9 +77,10 @@ class GraphMaker {
     const int devices = spec_.devices.value;
     const SourcePos& pos = spec_.devices.given ? spec_.devices.pos : spec_.pos;
     if (devices < 2 || devices > kMostNodes) {
-      refuse(pos, spec_.devices.given
-                      ? fmt::format("expected 2 to {} devices in a graph, found {}", kMostNodes, devices)
-                      : "expected devices beside links, found none",
+      refuse(pos,
+             spec_.devices.given
+                 ? fmt::format("expected 2 to {} devices in a graph, found {}", kMostNodes, devices)
+                 : "expected devices beside links, found none",
              "for example devices: 8");
       return;
     }
@@ -118,9 +122,8 @@ class GraphMaker {
   }
 
   void add_links(const LinkSpec& written) {
-    const BytesPerSec w1 =
-        (written.bandwidth.given ? written.bandwidth.value : link_.bandwidth) *
-        (written.bandwidth.given ? 1.0 : link_.efficiency);
+    const BytesPerSec w1 = (written.bandwidth.given ? written.bandwidth.value : link_.bandwidth) *
+                           (written.bandwidth.given ? 1.0 : link_.efficiency);
     if (w1 <= BytesPerSec{0}) {
       refuse(written.bandwidth.given ? written.bandwidth.pos : written.pos,
              written.bandwidth.given ? "expected a bandwidth above 0, found 0"
@@ -132,7 +135,8 @@ class GraphMaker {
     const std::size_t before = problems_.size();
     const std::vector<std::uint32_t> from = nodes(written.from), to = nodes(written.to);
     if (problems_.size() != before) return;
-    const bool paired = from.size() == to.size() && written.from.size() == 1 && written.to.size() == 1;
+    const bool paired =
+        from.size() == to.size() && written.from.size() == 1 && written.to.size() == 1;
     for (std::size_t i = 0; i < from.size(); ++i) {
       for (std::size_t j = 0; j < to.size(); ++j) {
         if (paired && i != j) continue;
@@ -148,7 +152,8 @@ class GraphMaker {
     const std::string from = made_.node_name(link.from), to = made_.node_name(link.to);
     const auto [first, fresh] = seen_.try_emplace({link.from, link.to}, &written);
     if (link.from == link.to) {
-      refuse(written.pos, fmt::format("expected a link between two nodes, found one from {} to itself", from));
+      refuse(written.pos,
+             fmt::format("expected a link between two nodes, found one from {} to itself", from));
     } else if (!fresh) {
       refuse(written.pos,
              first->second->pos.line > 0 && first->second->pos.line != written.pos.line
@@ -169,8 +174,9 @@ class GraphMaker {
       if (!joined[node]) alone.push_back(made_.node_name(node));
     }
     if (alone.empty()) return;
-    const std::string which = alone.size() > 4 ? fmt::format("{} and {} more", alone[0], alone.size() - 1)
-                                               : fmt::format("{}", fmt::join(alone, ", "));
+    const std::string which = alone.size() > 4
+                                  ? fmt::format("{} and {} more", alone[0], alone.size() - 1)
+                                  : fmt::format("{}", fmt::join(alone, ", "));
     refuse(spec_.links_pos.source ? spec_.links_pos : spec_.pos,
            fmt::format("expected links at every device and switch, found none at {}", which));
   }

@@ -70,7 +70,8 @@ class Overrides {
       refuse(o.pos, "expected link, from and to, or speed in an override, found none",
              "for example {link: x+, at: {x: 3}, bandwidth: 10 GB/s}");
     } else if (o.from.given != o.to.given) {
-      refuse(o.pos, fmt::format("expected from and to, found {} alone", o.from.given ? "from" : "to"));
+      refuse(o.pos,
+             fmt::format("expected from and to, found {} alone", o.from.given ? "from" : "to"));
     } else if (o.link.given && o.from.given) {
       refuse(o.pos, "expected either link or from and to, found both");
     } else if (o.from.given && !o.at.empty()) {
@@ -81,7 +82,8 @@ class Overrides {
       refuse(o.pos, "expected bandwidth, latency or missing of the link, found none");
     }
     if (o.bandwidth.given && o.bandwidth.value <= BytesPerSec{0}) {
-      refuse(o.bandwidth.pos, "expected a bandwidth above 0, found 0", "missing: true takes a link out");
+      refuse(o.bandwidth.pos, "expected a bandwidth above 0, found 0",
+             "missing: true takes a link out");
     }
     if (o.speed.given && !(o.speed.value > 0)) {
       refuse(o.speed.pos, fmt::format("expected a speed above 0, found {:g}", o.speed.value));
@@ -95,12 +97,13 @@ class Overrides {
       names.push_back(axis.name);
       if (axis.name != place.axis) continue;
       if (place.position < 0 || place.position >= axis.size) {
-        refuse(place.pos, fmt::format("expected {} from 0 to {}, found {}", axis.name, axis.size - 1,
-                                      place.position));
+        refuse(place.pos, fmt::format("expected {} from 0 to {}, found {}", axis.name,
+                                      axis.size - 1, place.position));
       }
       return;
     }
-    refuse(place.pos, fmt::format("expected an axis of {}, found \"{}\"", cluster_.text, place.axis),
+    refuse(place.pos,
+           fmt::format("expected an axis of {}, found \"{}\"", cluster_.text, place.axis),
            suggestion(place.axis, names));
   }
 
@@ -127,7 +130,9 @@ class Overrides {
       cluster_.speed[device] = o.speed.value;
       if (o.speed.value == 1) cluster_.speed.erase(device);
     }
-    if (!changes) refuse(o.speed.pos, fmt::format("expected a change, found the speed {:g} that the chips have", o.speed.value));
+    if (!changes)
+      refuse(o.speed.pos, fmt::format("expected a change, found the speed {:g} that the chips have",
+                                      o.speed.value));
   }
 
   bool leads_somewhere(LinkId link) const {
@@ -141,8 +146,10 @@ class Overrides {
     for (const Port& port : cluster_.ports) names.push_back(port.name);
     const auto named = std::find(names.begin(), names.end(), o.link.value);
     if (named == names.end()) {
-      refuse(o.link.pos, fmt::format("expected a link of {}, found \"{}\"", cluster_.text, o.link.value),
-             names.empty() ? "links of a graph are told by from and to" : suggestion(o.link.value, names));
+      refuse(o.link.pos,
+             fmt::format("expected a link of {}, found \"{}\"", cluster_.text, o.link.value),
+             names.empty() ? "links of a graph are told by from and to"
+                           : suggestion(o.link.value, names));
       return {};
     }
     std::set<LinkId> links;
@@ -151,7 +158,8 @@ class Overrides {
       if (leads_somewhere(link)) links.insert(link);
     }
     if (links.empty()) {
-      refuse(o.link.pos, fmt::format("expected a link, found that {} leads nowhere there", o.link.value),
+      refuse(o.link.pos,
+             fmt::format("expected a link, found that {} leads nowhere there", o.link.value),
              "the ends of a line are not joined");
     }
     return links;
@@ -165,17 +173,21 @@ class Overrides {
     for (std::size_t i = 0; i < std::min(words.size(), cluster_.axes.size()); ++i) {
       const std::string& text = words[i].value;
       const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-      const bool number = !text.empty() && text.size() < 8 && std::all_of(text.begin(), text.end(), digit);
+      const bool number =
+          !text.empty() && text.size() < 8 && std::all_of(text.begin(), text.end(), digit);
       const Axis& axis = cluster_.axes[i];
       if (!number || std::stoi(text) >= axis.size) {
-        refuse(words[i].pos, fmt::format("expected {} from 0 to {}, found \"{}\"", axis.name, axis.size - 1, text));
+        refuse(words[i].pos, fmt::format("expected {} from 0 to {}, found \"{}\"", axis.name,
+                                         axis.size - 1, text));
         return -1;
       }
       at.push_back(std::stoi(text));
     }
     if (words.size() != cluster_.axes.size()) {
-      refuse(written.pos, fmt::format("expected a device, or its position on the {} axes of {}, found {} numbers",
-                                      cluster_.axes.size(), cluster_.text, words.size()));
+      refuse(
+          written.pos,
+          fmt::format("expected a device, or its position on the {} axes of {}, found {} numbers",
+                      cluster_.axes.size(), cluster_.text, words.size()));
       return -1;
     }
     return static_cast<int>(cluster_.device(at));
@@ -195,8 +207,11 @@ class Overrides {
     }
     if (links.empty()) {
       const auto name = [&](int n) { return cluster_.node_name(static_cast<std::uint32_t>(n)); };
-      refuse(o.from.pos, fmt::format("expected a link, found none from {} to {}", name(from), name(to)),
-             joined.empty() ? "" : fmt::format("{} is joined to {}", name(from), fmt::join(joined, ", ")));
+      refuse(o.from.pos,
+             fmt::format("expected a link, found none from {} to {}", name(from), name(to)),
+             joined.empty()
+                 ? ""
+                 : fmt::format("{} is joined to {}", name(from), fmt::join(joined, ", ")));
     }
     return links;
   }
@@ -224,10 +239,12 @@ class Overrides {
       return cluster_.missing(link) && !ends(cluster_, link);
     });
     if (cut) {
-      refuse(o.missing.pos, "expected missing for a link between two nodes, found it for a port of a switch",
+      refuse(o.missing.pos,
+             "expected missing for a link between two nodes, found it for a port of a switch",
              "its device would be cut off");
     } else if (o.missing.given && o.missing.value && cluster_.levels.size() > 1) {
-      refuse(o.missing.pos, fmt::format("expected missing in a cluster of one level, found {}", cluster_.text));
+      refuse(o.missing.pos,
+             fmt::format("expected missing in a cluster of one level, found {}", cluster_.text));
     }
   }
 

@@ -142,9 +142,8 @@ std::string batch_text(const BatchSpec& batch, const BatchSplit& split) {
 
 Facts facts_of(const RunSpec& spec, const Prepared& run) {
   Facts facts;
-  facts.emplace_back("cluster",
-                     fmt::format("{} x {}, {}", run.cluster.devices(), spec.chip_spec.name,
-                                 network_text(run.cluster)));
+  facts.emplace_back("cluster", fmt::format("{} x {}, {}", run.cluster.devices(),
+                                            spec.chip_spec.name, network_text(run.cluster)));
   std::vector<std::string> mesh;
   for (const MeshAxis& axis : run.mesh.axes) {
     std::vector<std::string> spans;

@@ -94,9 +94,10 @@ CollectivePlan plan_node_rings(const CollectiveAsk& ask, const GroupNet& net,
   });
 }
 
-// N-1 steps, each as long as the slowest hop, which passes on one part after the other: V/(N*k) over a
-// NIC, k-1 of them at once over a device's port inside, k the ranks of a node (Chan et al. 2007,
-// bucket algorithm, k times). An all-reduce is a little faster: some ranks have their sums early.
+// N-1 steps, each as long as the slowest hop, which passes on one part after the other: V/(N*k)
+// over a NIC, k-1 of them at once over a device's port inside, k the ranks of a node (Chan et al.
+// 2007, bucket algorithm, k times). An all-reduce is a little faster: some ranks have their sums
+// early.
 ClosedForm form_node_rings(const CollectiveAsk& ask, const GroupNet& net) {
   const Nodes nodes(net);
   const double n = net.ranks(), k = nodes.inside;

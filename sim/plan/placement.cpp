@@ -121,9 +121,10 @@ void take_axes(const std::vector<const MeshAxisSpec*>& in_order, Cluster& cluste
       if (taken == 0) {
         problems.push_back(
             {axis->pos,
-             fmt::format("expected {} of size {} to come out of the axes of {} in order, found that "
-                         "it does not",
-                         axis->name, axis->size, cluster.text),
+             fmt::format(
+                 "expected {} of size {} to come out of the axes of {} in order, found that "
+                 "it does not",
+                 axis->name, axis->size, cluster.text),
              "sizes that divide or are products of neighbouring axes; part of a one-way ring is no "
              "ring"});
         return;

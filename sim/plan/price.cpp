@@ -103,7 +103,8 @@ namespace {
 
 // The most that enters any device of a graph.
 BytesPerSec into_device(const Cluster& cluster) {
-  std::vector<BytesPerSec> into(static_cast<std::size_t>(cluster.devices()) + cluster.switches.size());
+  std::vector<BytesPerSec> into(static_cast<std::size_t>(cluster.devices()) +
+                                cluster.switches.size());
   for (const NodeLink& link : cluster.cables) into[link.to] += link.bandwidth;
   return *std::max_element(into.begin(), into.begin() + cluster.devices());
 }

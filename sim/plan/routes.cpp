@@ -189,20 +189,22 @@ std::vector<Edge> edges_of(const Cluster& cluster) {
   std::vector<Edge> edges;
   for (std::uint32_t id = 0; id < cluster.link_count(); ++id) {
     const auto nodes = ends(cluster, LinkId{id});
-    if (nodes && !cluster.missing(LinkId{id})) edges.push_back({nodes->first, nodes->second, LinkId{id}});
+    if (nodes && !cluster.missing(LinkId{id}))
+      edges.push_back({nodes->first, nodes->second, LinkId{id}});
   }
   std::stable_sort(edges.begin(), edges.end(),
                    [](const Edge& a, const Edge& b) { return a.from < b.from; });
   return edges;
 }
 
-using Search = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property,
-                                                  boost::no_property, boost::no_property,
-                                                  std::uint32_t, std::uint32_t>;
+using Search =
+    boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property,
+                                       boost::no_property, std::uint32_t, std::uint32_t>;
 
 Search search_graph(const std::vector<Edge>& edges, std::size_t nodes, bool backwards) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  for (const Edge& e : edges) pairs.emplace_back(backwards ? e.to : e.from, backwards ? e.from : e.to);
+  for (const Edge& e : edges)
+    pairs.emplace_back(backwards ? e.to : e.from, backwards ? e.from : e.to);
   return {boost::edges_are_unsorted_multi_pass, pairs.begin(), pairs.end(),
           static_cast<std::uint32_t>(nodes)};
 }
@@ -302,9 +304,8 @@ std::vector<Route> Router::shortest(DeviceId from, DeviceId to, int most) {
 std::vector<Route> Router::routes(DeviceId from, DeviceId to) {
   must(from != to, "a route leads to another device");
   if (cluster_.axes.front().wiring == Wiring::graph) return shortest(from, to, kMostPaths);
-  std::vector<Route> regular =
-      within(cluster_, static_cast<int>(cluster_.levels.size()) - 1, cluster_.coordinates(from),
-             cluster_.coordinates(to));
+  std::vector<Route> regular = within(cluster_, static_cast<int>(cluster_.levels.size()) - 1,
+                                      cluster_.coordinates(from), cluster_.coordinates(to));
   return broken(cluster_, regular) ? shortest(from, to, kMostDetours) : regular;
 }
 

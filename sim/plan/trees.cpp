@@ -10,7 +10,6 @@ namespace shardsim {
 
 namespace {
 
-
 // A piece on an edge.
 struct Passage {
   int slot = 0;

@@ -62,8 +62,8 @@ Json schema_of(const Node& node) {
     if (!node.row->choices.empty()) schema.emplace_back("enum", node.row->choices);
     if (std::find(shapes.begin(), shapes.end(), "array") != shapes.end()) {
       const bool maps = !node.children.empty() && node.children.front().key == "[]";
-      schema.emplace_back("items",
-                          maps ? schema_of(node.children.front()) : Object{{"type", item_type(*node.row)}});
+      schema.emplace_back("items", maps ? schema_of(node.children.front())
+                                        : Object{{"type", item_type(*node.row)}});
     }
   } else {
     schema.emplace_back("type", "object");

@@ -33,14 +33,24 @@ std::vector<Field> chip_fields() {
        [](RunSpec& r, V v, Problems&) { r.chip_spec.ici.dims = v.as<int>().value; }},
       {"chip", "ici.chips", count, true, "", "of the largest slice",
        [](RunSpec& r, V v, Problems&) { r.chip_spec.ici.chips = v.as<int>().value; }},
-      {"chip", "ici.wrap_length", count, true, "",
+      {"chip",
+       "ici.wrap_length",
+       count,
+       true,
+       "",
        "an axis of this length wraps, a shorter one does not",
        [](RunSpec& r, V v, Problems&) { r.chip_spec.ici.wrap_length = v.as<int>().value; },
-       {}, "wrap_cube"},
-      {"chip", "ici.wrap_cube", count, true, "",
+       {},
+       "wrap_cube"},
+      {"chip",
+       "ici.wrap_cube",
+       count,
+       true,
+       "",
        "all axes wrap when all are multiples of this, otherwise none does",
        [](RunSpec& r, V v, Problems&) { r.chip_spec.ici.wrap_cube = v.as<int>().value; },
-       {}, "wrap_length"},
+       {},
+       "wrap_length"},
       {"chip", "launch_overhead", seconds, false, "0", "added to every compute operation",
        [](RunSpec& r, V v, Problems&) { r.chip_spec.launch_overhead = v.as<Seconds>().value; }},
       {"chip", "variants", map, false, "", "named factors on the nominal figures"},
@@ -66,7 +76,8 @@ std::vector<Field> chip_fields() {
   static constexpr std::array<std::string_view, 5> kPeaks{"peak.bf16", "peak.fp16", "peak.fp32",
                                                           "peak.fp8", "peak.int8"};
   for (const std::string_view path : kPeaks) {
-    rows.push_back({"chip", std::string(path), flop_rate, false, "", "dense, one chip", store_peak});
+    rows.push_back(
+        {"chip", std::string(path), flop_rate, false, "", "dense, one chip", store_peak});
   }
   return rows;
 }

@@ -49,7 +49,8 @@ struct FieldRow {
   std::string default_text;
   std::string help;
   // JSON Schema types that the value may have: string, integer, number, boolean, array (of
-  // strings, or of what the row [] below it says), object. A quantity is a string; the integer 0 needs no unit where zero makes sense.
+  // strings, or of what the row [] below it says), object. A quantity is a string; the integer 0
+  // needs no unit where zero makes sense.
   std::vector<std::string> shapes;
   std::vector<std::string> choices;  // the only legal texts; empty: any
   std::vector<std::string> unless;   // keys beside it of which one makes a required one optional

@@ -42,7 +42,7 @@ struct ChipVariant {
 struct ChipSpec {
   std::string name;
   std::vector<std::pair<std::string, FlopsPerSec>> peak;  // by dtype: bf16, fp8, int8; dense
-  SourcePos peak_pos;                                      // of the key
+  SourcePos peak_pos;                                     // of the key
   Bytes memory_capacity;
   BytesPerSec memory_bandwidth;
   Chosen<BytesPerSec> link_bandwidth;  // per link or per device (switch), one direction
@@ -57,8 +57,8 @@ struct AxisSpec {
   SourcePos pos;
 };
 
-// One level of a cluster, or all of it. Axes of a short name are x, y, z, w, then a4, a5, …; a switch
-// has the single axis n; the one axis of a named level has the level's name.
+// One level of a cluster, or all of it. Axes of a short name are x, y, z, w, then a4, a5, …; a
+// switch has the single axis n; the one axis of a named level has the level's name.
 struct LevelSpec {
   std::string name;               // of a level
   Chosen<std::string> kind;       // row of the topology table
@@ -67,7 +67,7 @@ struct LevelSpec {
   Chosen<Seconds> latency;        // default 0, said in the assumptions
   Chosen<double> efficiency;      // factor on bandwidth, default 1 (or the chip variant's)
   Chosen<std::vector<Chosen<std::string>>> wrap;  // axes of a grid that wrap; default: the kind's
-  Chosen<bool> double_link;         // an axis of size 2 has two cables: a ring
+  Chosen<bool> double_link;                       // an axis of size 2 has two cables: a ring
   Chosen<double> oversubscription;  // a switch: what enters it from below over what it carries
   Chosen<int> nics_per_device;      // a switch: ports of one device, default 1
   Chosen<int> devices_per_nic;      // a switch: devices that share one port, default 1
@@ -94,12 +94,12 @@ struct PlaceSpec {
 };
 
 // A link or a chip that differs from the others:
-//   {link: x+, at: {x: 3}, bandwidth: 10 GB/s}   that port's link, at all positions of axes left out
-//   {from: [0, 0], to: [0, 1], missing: true}    the link between two nodes; or their numbers, names
-//   {at: {x: 0, y: 2}, speed: 0.8}               chips
+//   {link: x+, at: {x: 3}, bandwidth: 10 GB/s}   that port's link, at all positions of axes left
+//   out {from: [0, 0], to: [0, 1], missing: true}    the link between two nodes; or their numbers,
+//   names {at: {x: 0, y: 2}, speed: 0.8}               chips
 // A link is changed in both directions unless both_ways is false.
 struct OverrideSpec {
-  Chosen<std::string> link;                    // name of a port
+  Chosen<std::string> link;  // name of a port
   std::vector<PlaceSpec> at;
   Chosen<std::vector<Chosen<std::string>>> from, to;
   Chosen<BytesPerSec> bandwidth;
@@ -120,7 +120,7 @@ struct TopologySpec : LevelSpec {
   std::vector<LinkSpec> links;
   SourcePos links_pos;
   std::vector<OverrideSpec> overrides;
-  std::string text;               // as written, or rebuilt as a short name
+  std::string text;  // as written, or rebuilt as a short name
 };
 
 // X: [x, y]  spans hardware axes;  X: 4  is a size only.
@@ -177,9 +177,9 @@ struct AlgorithmSpec {
 
 struct RunSpec {
   Chosen<std::string> name;
-  Chosen<std::string> chip;     // the name as written
-  ChipSpec chip_spec;           // loaded from configs/chips or a path
-  Chosen<std::string> variant;  // of the chip; default: nominal
+  Chosen<std::string> chip;           // the name as written
+  ChipSpec chip_spec;                 // loaded from configs/chips or a path
+  Chosen<std::string> variant;        // of the chip; default: nominal
   Chosen<std::string> topology_name;  // when it is written as a name or path
   TopologySpec topology;
   MeshSpec mesh;

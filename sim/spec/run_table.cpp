@@ -173,8 +173,8 @@ std::vector<Field> sharding_fields() {
 
 std::vector<Field> run_fields() {
   std::vector<Field> rows;
-  for (const auto& part :
-       {machine_fields(), topology_fields("run", "cluster.topology."), work_fields(), precision_fields(), sharding_fields()}) {
+  for (const auto& part : {machine_fields(), topology_fields("run", "cluster.topology."),
+                           work_fields(), precision_fields(), sharding_fields()}) {
     rows.insert(rows.end(), part.begin(), part.end());
   }
   return rows;

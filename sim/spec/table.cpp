@@ -32,22 +32,17 @@ constexpr std::array kTypes{
     TypeRow{FieldType::flag, "flag (true or false)", "boolean"},
 };
 
-constexpr std::array<std::string_view, 7> kLater{"schedule",
-                                                  "overlap",
-                                                  "optimizer",
-                                                  "moe",
-                                                  "inference",
-                                                  "objective",
-                                                  "parallel"};
+constexpr std::array<std::string_view, 7> kLater{"schedule",  "overlap",   "optimizer", "moe",
+                                                 "inference", "objective", "parallel"};
 
 std::vector<Field> all_fields() {
   std::vector<Field> rows;
-  for (const auto& part : {run_fields(), topology_fields("topology", ""), chip_fields(), model_fields()}) {
+  for (const auto& part :
+       {run_fields(), topology_fields("topology", ""), chip_fields(), model_fields()}) {
     rows.insert(rows.end(), part.begin(), part.end());
   }
   return rows;
 }
-
 
 }  // namespace
 
@@ -91,8 +86,8 @@ std::vector<FieldRow> field_rows() {
   std::vector<FieldRow> rows;
   for (const Field& field : fields()) {
     const TypeRow& type = type_row(field.type);
-    rows.push_back({std::string(field.file), field.path, std::string(type.text),
-                    field.required, std::string(field.default_text), std::string(field.help),
+    rows.push_back({std::string(field.file), field.path, std::string(type.text), field.required,
+                    std::string(field.default_text), std::string(field.help),
                     split_words(type.shapes), field.choices, split_words(field.unless)});
   }
   return rows;

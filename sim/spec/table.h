@@ -79,7 +79,8 @@ struct Field {
   bool required = false;
   std::string_view default_text;
   std::string_view help;
-  // For a map, or an item of a list of maps: called before its entries are read, without data. nullptr: nothing to store.
+  // For a map, or an item of a list of maps: called before its entries are read, without data.
+  // nullptr: nothing to store.
   void (*store)(RunSpec&, const Value&, Problems&) = nullptr;
   std::vector<std::string> choices = {};  // FieldType::choice
   std::string_view unless = {};  // a required key may be missing where one of these is beside it

@@ -116,7 +116,8 @@ void finish(const Node& node, const std::string& name, TopologySpec& topology,
   if (node.find("links") != nullptr) return finish_graph(node, name, topology, problems);
   for (const char* key : {"devices", "switches"}) {
     if (node.find(key) == nullptr) continue;
-    problems.push_back({topology.pos, fmt::format("{}: expected links beside {}, found none", name, key),
+    problems.push_back({topology.pos,
+                        fmt::format("{}: expected links beside {}, found none", name, key),
                         "for example links: [{from: 0..7, to: s0}]"});
     return;
   }

@@ -11,8 +11,8 @@
 
 namespace shardsim::testing {
 
-// "switch:4 | rails:3 | switch:2 /2": levels innermost first, each half as fast as the one inside it
-// and twice as far; /2 is an oversubscription instead of ports of its own.
+// "switch:4 | rails:3 | switch:2 /2": levels innermost first, each half as fast as the one inside
+// it and twice as far; /2 is an oversubscription instead of ports of its own.
 inline TopologySpec levels_of(const std::string& text, Seconds latency, BytesPerSec bandwidth) {
   TopologySpec spec;
   spec.text = text;
@@ -23,7 +23,8 @@ inline TopologySpec levels_of(const std::string& text, Seconds latency, BytesPer
     const std::size_t over = word.find(" /");
     LevelSpec level = parse_topology(word.substr(0, over), argument_pos("test", word), problems);
     level.name = "l" + std::to_string(spec.levels.size());
-    for (std::size_t i = 0; i < level.axes.size(); ++i) level.axes[i].name = level.name + level.axes[i].name;
+    for (std::size_t i = 0; i < level.axes.size(); ++i)
+      level.axes[i].name = level.name + level.axes[i].name;
     if (over != std::string::npos) {
       level.oversubscription = {std::stod(word.substr(over + 2)), {}, true};
     } else {
@@ -43,7 +44,8 @@ inline Cluster cluster(const std::string& text, Seconds latency = {},
                        BytesPerSec bandwidth = BytesPerSec{100e9}) {
   std::vector<Problem> problems;
   if (text.find('|') != std::string::npos) {
-    Cluster made = make_cluster(levels_of(text, latency, bandwidth), {bandwidth, 1.0, latency}, problems);
+    Cluster made =
+        make_cluster(levels_of(text, latency, bandwidth), {bandwidth, 1.0, latency}, problems);
     if (!problems.empty()) throw ConfigError(problems);
     return made;
   }
@@ -58,8 +60,8 @@ inline Chosen<std::string> word(const std::string& text) {
   return {text, argument_pos("test", text), true};
 }
 
-inline LinkSpec join(const std::string& from, const std::vector<std::string>& to, double gigabytes = 100,
-                     Seconds latency = {}) {
+inline LinkSpec join(const std::string& from, const std::vector<std::string>& to,
+                     double gigabytes = 100, Seconds latency = {}) {
   LinkSpec link;
   link.from = {word(from)};
   for (const std::string& name : to) link.to.push_back(word(name));
@@ -109,7 +111,8 @@ inline OverrideSpec missing(const std::string& link, std::vector<PlaceSpec> at) 
   return o;
 }
 
-inline Cluster overridden(const std::string& text, std::vector<OverrideSpec> overrides, Seconds latency = {}) {
+inline Cluster overridden(const std::string& text, std::vector<OverrideSpec> overrides,
+                          Seconds latency = {}) {
   std::vector<Problem> problems;
   TopologySpec spec = parse_topology(text, argument_pos("test", text), problems);
   spec.overrides = std::move(overrides);
@@ -124,9 +127,14 @@ inline std::vector<int> all_axes(const Cluster& c) {
 
 // Nodes with a switch, rails or one large switch outside, leaves and spines, slices of a torus.
 inline std::vector<std::string> level_networks() {
-  return {"switch:4 | switch:3",         "switch:2 | rails:4",  "switch:4 | rails:2 | switch:2 /2",
-          "switch:2 | switch:3 | switch:2 /3", "ring:4 | switch:2", "torus:3x2 | switch:2",
-          "line:3 | switch:2",           "full-mesh:3 | rails:2"};
+  return {"switch:4 | switch:3",
+          "switch:2 | rails:4",
+          "switch:4 | rails:2 | switch:2 /2",
+          "switch:2 | switch:3 | switch:2 /3",
+          "ring:4 | switch:2",
+          "torus:3x2 | switch:2",
+          "line:3 | switch:2",
+          "full-mesh:3 | rails:2"};
 }
 
 // Lines, rings, tori and switches with 2 to 16 ranks, sizes even, odd, equal and not.
@@ -141,9 +149,9 @@ inline std::vector<std::string> small_networks() {
         "torus:8x2", "torus:2x2x2", "torus:3x2x2", "torus:4x2x2"}) {
     names.emplace_back(torus);
   }
-  for (const char* open : {"line:3", "line:4", "line:5", "line:8", "mesh:2x2", "mesh:3x3", "mesh:4x4",
-                           "mesh:4x2", "mesh:3x2", "mesh:5x3", "full-mesh:2", "full-mesh:3",
-                           "full-mesh:6"}) {
+  for (const char* open :
+       {"line:3", "line:4", "line:5", "line:8", "mesh:2x2", "mesh:3x3", "mesh:4x4", "mesh:4x2",
+        "mesh:3x2", "mesh:5x3", "full-mesh:2", "full-mesh:3", "full-mesh:6"}) {
     names.emplace_back(open);
   }
   for (const std::string& levels : level_networks()) names.push_back(levels);

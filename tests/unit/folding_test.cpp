@@ -119,17 +119,20 @@ TEST_CASE("random pairs of concurrent collectives end alike folded and full") {
   CHECK(pairs > 100);
 }
 
-TEST_CASE("links and chips that differ shrink the symmetry along the axes they name, and no further") {
+TEST_CASE(
+    "links and chips that differ shrink the symmetry along the axes they name, and no further") {
   using shardsim::testing::overridden;
   using shardsim::testing::override_at;
   using shardsim::testing::slower;
-  CHECK(Fold::orbits(overridden("torus:4x4", {slower("x+", {}, 10)})).step == std::vector<int>{1, 1});
+  CHECK(Fold::orbits(overridden("torus:4x4", {slower("x+", {}, 10)})).step ==
+        std::vector<int>{1, 1});
   CHECK(Fold::orbits(overridden("torus:4x4", {slower("x+", {{"x", 3, {}}}, 10)})).step ==
         std::vector<int>{4, 1});
-  CHECK(Fold::orbits(overridden("torus:4x4", {slower("x+", {{"x", 3, {}}, {"y", 0, {}}}, 10)})).step ==
-        std::vector<int>{4, 4});
+  CHECK(Fold::orbits(overridden("torus:4x4", {slower("x+", {{"x", 3, {}}, {"y", 0, {}}}, 10)}))
+            .step == std::vector<int>{4, 4});
   // Every second plane.
-  CHECK(Fold::orbits(overridden("torus:4x4", {slower("y+", {{"x", 1, {}}}, 10), slower("y+", {{"x", 3, {}}}, 10)}))
+  CHECK(Fold::orbits(overridden("torus:4x4", {slower("y+", {{"x", 1, {}}}, 10),
+                                              slower("y+", {{"x", 3, {}}}, 10)}))
             .step == std::vector<int>{2, 1});
   OverrideSpec slow = override_at("", {{"y", 2, {}}});
   slow.speed = {0.8, {}, true};
@@ -144,12 +147,14 @@ TEST_CASE("pairs of collectives end alike folded and full where links differ or 
     const char* network;
     OverrideSpec change;
   };
-  const Row rows[] = {
-      {"torus:4x6", slower("x+", {{"x", 3, {}}}, 10)},  {"torus:4x6", missing("x+", {{"x", 1, {}}})},
-      {"torus:4x6", missing("y+", {{"y", 5, {}}})},     {"torus:6x3", slower("y-", {{"y", 0, {}}}, 30)},
-      {"mesh:4x4", missing("x+", {{"x", 1, {}}, {"y", 2, {}}})},
-      {"torus:4x2", slower("y+", {{"x", 2, {}}}, 25)},  {"switch:6", slower("up", {{"n", 2, {}}}, 40)},
-      {"torus:3x3x4", missing("z+", {{"z", 2, {}}, {"x", 0, {}}})}};
+  const Row rows[] = {{"torus:4x6", slower("x+", {{"x", 3, {}}}, 10)},
+                      {"torus:4x6", missing("x+", {{"x", 1, {}}})},
+                      {"torus:4x6", missing("y+", {{"y", 5, {}}})},
+                      {"torus:6x3", slower("y-", {{"y", 0, {}}}, 30)},
+                      {"mesh:4x4", missing("x+", {{"x", 1, {}}, {"y", 2, {}}})},
+                      {"torus:4x2", slower("y+", {{"x", 2, {}}}, 25)},
+                      {"switch:6", slower("up", {{"n", 2, {}}}, 40)},
+                      {"torus:3x3x4", missing("z+", {{"z", 2, {}}, {"x", 0, {}}})}};
   std::mt19937 random(7);
   for (const Row& row : rows) {
     for (int round = 0; round < 6; ++round) {

@@ -1,7 +1,5 @@
 // Explicit graphs, and links and chips that differ: routes, times against grids and hand-computed
 // values, and everything that can be written wrong.
-#include "plan/graph_cluster.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "../support/networks.h"
 #include "plan/collective_run.h"
+#include "plan/graph_cluster.h"
 #include "plan/routes.h"
 #include "replay/replay.h"
 
@@ -72,10 +71,11 @@ TopologySpec torus_by_hand(int a, int b) {
 
 // Two hosts at each of four leaves, every leaf at both spines.
 TopologySpec two_spines() {
-  return graph(8, {"leaf0..leaf3", "spine0", "spine1"},
-               {join("0..1", {"leaf0"}, 50, Seconds{1e-6}), join("2..3", {"leaf1"}, 50, Seconds{1e-6}),
-                join("4..5", {"leaf2"}, 50, Seconds{1e-6}), join("6..7", {"leaf3"}, 50, Seconds{1e-6}),
-                join("leaf0..leaf3", {"spine0", "spine1"}, 50, Seconds{1e-6})});
+  return graph(
+      8, {"leaf0..leaf3", "spine0", "spine1"},
+      {join("0..1", {"leaf0"}, 50, Seconds{1e-6}), join("2..3", {"leaf1"}, 50, Seconds{1e-6}),
+       join("4..5", {"leaf2"}, 50, Seconds{1e-6}), join("6..7", {"leaf3"}, 50, Seconds{1e-6}),
+       join("leaf0..leaf3", {"spine0", "spine1"}, 50, Seconds{1e-6})});
 }
 
 std::string problems_of(const TopologySpec& spec) {
@@ -108,8 +108,9 @@ TEST_CASE("a ring written out by hand is that ring") {
     CAPTURE(n);
     const Cluster by_hand = cluster_of(ring_by_hand(n));
     const Cluster grid = cluster("ring:" + std::to_string(n));
-    for (const Collective kind : {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce,
-                                  Collective::all_to_all, Collective::collective_permute}) {
+    for (const Collective kind :
+         {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce,
+          Collective::all_to_all, Collective::collective_permute}) {
       CAPTURE(to_text(kind));
       const Ended a = run(by_hand, kind), b = run(grid, kind);
       CHECK(off(a.time, b.time) < 1e-9);
@@ -129,7 +130,8 @@ TEST_CASE("a torus written out by hand takes its all-to-all as long as the torus
   for (const auto& [a, b] : {std::pair{3, 3}, std::pair{4, 4}, std::pair{3, 5}}) {
     CAPTURE(a);
     const Ended by_hand = run(cluster_of(torus_by_hand(a, b)), Collective::all_to_all);
-    const Ended grid = run(cluster("torus:" + std::to_string(a) + "x" + std::to_string(b)), Collective::all_to_all);
+    const Ended grid = run(cluster("torus:" + std::to_string(a) + "x" + std::to_string(b)),
+                           Collective::all_to_all);
     CHECK(off(by_hand.time, grid.time) < 1e-9);
     CHECK(off(by_hand.time, by_hand.what.analytic) < 1e-9);
     CHECK(by_hand.what.exact);
@@ -202,7 +204,8 @@ TEST_CASE("a degraded link: hand-computed times") {
   REQUIRE(half.changed.size() == 1);
   CHECK(half.link_name(half.changed.begin()->first) == "x+ of device 3 (3)");
   // A switch: the seven chunks of 64 that leave its device through 25 GB/s.
-  const Ended out = run(overridden("switch:8", {slower("up", {{"n", 5, {}}}, 25)}), Collective::all_to_all);
+  const Ended out =
+      run(overridden("switch:8", {slower("up", {{"n", 5, {}}}, 25)}), Collective::all_to_all);
   CHECK(off(out.time, Seconds{7.0 / 64 * kV.v / 25e9}) < 1e-9);
 }
 
@@ -236,7 +239,8 @@ TEST_CASE("what graphs get wrong") {
   CHECK(problems_of(graph(2, {}, {join("0", {"1"}), join("1", {"0"})})) ==
         "the link from 1 to 0 is there twice [a link with more bandwidth stands for several]; ");
   CHECK(problems_of(graph(8, {}, {})) ==
-        "expected links between the 8 devices, found none [for example links: [{from: 0..7, to: s0}]]; ");
+        "expected links between the 8 devices, found none [for example links: [{from: 0..7, to: "
+        "s0}]]; ");
   CHECK(problems_of(graph(4, {"s"}, {join("0..1", {"s"})})) ==
         "expected links at every device and switch, found none at 2, 3; ");
   CHECK(problems_of(graph(1, {}, {join("0", {"0"})})) ==
@@ -268,7 +272,8 @@ TEST_CASE("what overrides get wrong") {
         "expected link, from and to, or speed in an override, found none "
         "[for example {link: x+, at: {x: 3}, bandwidth: 10 GB/s}]; ");
   chip.speed = {1, {}, true};
-  CHECK(problems_of("torus:4x4", chip) == "expected a change, found the speed 1 that the chips have; ");
+  CHECK(problems_of("torus:4x4", chip) ==
+        "expected a change, found the speed 1 that the chips have; ");
   OverrideSpec between = slower("", {}, 10);
   between.from = {{word("0")}, {}, true};
   CHECK(problems_of("torus:4x4", between) == "expected from and to, found from alone; ");

@@ -273,7 +273,8 @@ TEST_CASE("a slow chip computes longer, and only it; what waits for it waits") {
     if (is.device == 3) computes += was.seconds;
   }
   // All compute comes before collectives that wait for the slow chip: its extra time is the step's.
-  const Seconds longer = replay_simgrid(after.graph).makespan() - replay_simgrid(before.graph).makespan();
+  const Seconds longer =
+      replay_simgrid(after.graph).makespan() - replay_simgrid(before.graph).makespan();
   CHECK(longer.v == doctest::Approx(computes.v).epsilon(1e-9));
   CHECK(replay_simgrid(folded.graph).makespan().v ==
         doctest::Approx(replay_simgrid(after.graph).makespan().v).epsilon(1e-9));
