@@ -18,6 +18,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINK = "--bandwidth 100GB/s --latency 0 --bytes 64MiB"
+RING_1024 = ("collective all-reduce --topology ring-oneway:1024 --bandwidth 50GB/s --latency 1us "
+             "--bytes 256MiB")
 # command line, limit in CPU seconds, limit in MiB or None
 CASES = [
     (f"collective all-reduce --topology torus:16x16x16 {LINK}", 0.05, None),
@@ -30,6 +32,12 @@ CASES = [
      "--sweep-bytes 1KiB:1GiB", 0.15, None),
     (f"collective all-to-all --topology switch:16384 {LINK} --grain fluid", 0.05, 64),
     (f"collective all-gather --topology switch:16384 {LINK} --grain fluid", 0.05, 64),
+    (f"{RING_1024} --full --engine ideal", 0.6, None),
+    (f"{RING_1024} --full", 2.5, None),
+    (RING_1024, 0.05, None),
+    ("collective all-to-all --topology bench/torus-16x16-slow-cable.yaml --bytes 64MiB --full", 1,
+     None),
+    ("collective all-to-all --topology fat-tree-256-2to1 --bytes 64MiB --full", 2, None),
     ("run configs/runs/llama3-70b-v5p-64.yaml --out {out}", 0.1, None),
 ]
 

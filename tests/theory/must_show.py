@@ -97,6 +97,8 @@ MORE = [
     ("ring:8", "broadcast", "chain", 70 / 128, 367.0016),
     ("ring:8", "all-reduce", "chain", 77 / 64, 807.4035),  # as on a line: to one end and back
     ("torus:4x2", "all-reduce", "chain", 77 / 64, 807.4035),
+    ("line:8", "all-reduce", "chain", 77 / 64, 807.4035),
+    ("mesh:4x4", "all-gather", "snake", 15 / 32, 314.5728),
     ("switch:8", "all-reduce", "chain", 140 / 64, 1468.0064),
     ("switch:8", "broadcast", "binomial-tree", 3, 2013.2659),
     ("switch:8", "reduce", "binomial-tree", 3, 2013.2659),
