@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/file.h"
 #include "base/must.h"
 #include "ir/collective_plan.h"
 #include "plan/exchange.h"
@@ -43,6 +44,7 @@ std::vector<int> permutation(const Mesh& mesh, std::span<const std::string> axes
   const int ranks = mesh.size_of(axes);
   std::vector<int> targets(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
+    if (rank % 4096 == 0) throw_if_interrupted();
     const std::vector<int> from = rank_coordinates(sizes, rank);
     std::vector<int> to(sizes.size(), 0);
     for (const auto& [old_axes, new_axes] : moves) {
@@ -64,6 +66,7 @@ std::vector<int> invariant_steps(std::span<const int> sizes, std::span<const int
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const int axis = static_cast<int>(i);
     const auto maps_onto_itself = [&](int step) {
+      throw_if_interrupted();
       for (int rank = 0; rank < ranks; ++rank) {
         const int moved = shifted(sizes, rank, axis, step);
         const int target = shifted(sizes, targets[static_cast<std::size_t>(rank)], axis, step);

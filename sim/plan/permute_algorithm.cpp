@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/file.h"
 #include "plan/algorithm_parts.h"
 #include "plan/direct_algorithms.h"
 #include "plan/permute.h"
@@ -115,6 +116,7 @@ CollectivePlan plan_permutation(const CollectiveAsk& ask, const GroupNet& net,
   plan.fold = fold;
   plan.piece_share = {1.0};
   for (const int rank : plan.representatives()) {
+    if (rank % 4096 == 0) throw_if_interrupted();
     const int to = ask.targets[static_cast<std::size_t>(rank)];
     if (to == rank) continue;
     Send send{.from = rank, .to = to, .chunks = {.origin = rank}};
@@ -163,6 +165,7 @@ ClosedForm form_permutation(const CollectiveAsk& ask, const GroupNet& net) {
   if (!hops_only) return form_through_ports(ask, net);
   LinkLoads loads(net);
   for (int rank = 0; rank < ranks; ++rank) {
+    if (rank % 4096 == 0) throw_if_interrupted();
     const int to = ask.targets[static_cast<std::size_t>(rank)];
     if (to != rank) loads.send(rank, to);
   }

@@ -77,28 +77,50 @@ void narrow(ReshardScope& scope, const ReshardTask& task, PackedLayout from) {
   if (spare) scope.dims_used |= std::uint64_t{1} << *spare;
 }
 
-// More axes: the cheapest straight way first. A reshard by itself is worth a search for a cheaper
-// one; those around statements are priced by the hundred.
+std::string in_part_text(const ReshardTask& task) {
+  return fmt::format("{}: {} -> {} was searched in part: there may be a cheaper way",
+                     task.array.name, to_text(task.from), to_text(task.to));
+}
+
+// At once, and axis by axis: however many axes move, some way is found.
+void take_dives(const ReshardTask& task, ReshardScope scope, PackedLayout from, SearchResult& best) {
+  for (const bool several : {scope.several, false}) {
+    scope.several = several;
+    SearchLimits limits;
+    limits.dive = true;
+    SearchResult found = find_path(task, scope, from, limits);
+    if (found.path && (!best.path || found.cost < best.cost)) best = std::move(found);
+  }
+}
+
+// More axes: the cheapest straight way first. A reshard by itself is worth a search for a cheaper one; those around statements are
+// priced by the hundred.
 SearchResult search_many(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
                          ReshardFreedom freedom, std::vector<std::string>& warnings) {
   ReshardScope straight = scope;
   straight.straight = true;
   SearchResult best = find_path(task, straight, from, {});
-  if (!best.path || scope.straight) return best;
-  const std::string what =
-      fmt::format("{}: {} -> {}", task.array.name, to_text(task.from), to_text(task.to));
-  if (freedom == ReshardFreedom::used_axes) {
-    warnings.push_back(fmt::format(
-        "{} moves {} mesh axes: each goes only where it is wanted, there may be a cheaper way",
-        what, std::popcount(scope.usable)));
+  const bool in_part = best.given_up;
+  if (in_part) take_dives(task, straight, from, best);
+  if (!best.path || (scope.straight && !in_part)) return best;
+  if (freedom == ReshardFreedom::used_axes && !in_part) {
+    warnings.push_back(fmt::format("{}: {} -> {} moves {} mesh axes: each goes only where it is "
+                                   "wanted, there may be a cheaper way",
+                                   task.array.name, to_text(task.from), to_text(task.to),
+                                   std::popcount(scope.usable)));
     return best;
   }
-  SearchResult other = find_path(task, scope, from, {kMostLayouts, best.cost * (1 - 1e-9)});
-  if (other.path) return other;
-  if (other.given_up) {
-    warnings.push_back(fmt::format("{} was searched in part: there may be a cheaper way", what));
+  SearchResult other;
+  if (freedom != ReshardFreedom::used_axes && !scope.straight) {
+    SearchLimits limits;
+    limits.layouts = kMostLayouts;
+    limits.below = best.cost * (1 - 1e-9);
+    other = find_path(task, scope, from, limits);
   }
-  return best;
+  if (in_part || (other.given_up && !other.path)) {
+    warnings.push_back(in_part_text(task));
+  }
+  return other.path ? other : best;
 }
 
 std::optional<ReshardPlan> search(const ReshardTask& task, ReshardFreedom freedom) {
@@ -135,7 +157,7 @@ std::optional<ReshardPlan> search(const ReshardTask& task, ReshardFreedom freedo
 ReshardPlan gather_and_cut(const ReshardTask& task) {
   ReshardPlan plan;
   plan.warnings.push_back(
-      fmt::format("{}: {} -> {} was not searched, too many axes; gathered and cut again",
+      fmt::format("{}: {} -> {} has no way within the bounds of the search: gathered and cut again",
                   task.array.name, to_text(task.from), to_text(task.to)));
   ShardedCollective c;
   c.tensor = task.array.name;
@@ -169,6 +191,23 @@ ReshardPlan gather_and_cut(const ReshardTask& task) {
   return plan;
 }
 
+// Everything whole, then cut.
+ReshardPlan through_whole(const ReshardTask& task) {
+  Sharding plain = task.from;
+  for (DimLayout& dim : plain.dims) dim.axes.clear();
+  plain.unreduced = task.to.unreduced;
+  const ReshardTask all{task.layer, task.pricing, task.array, task.from, plain};
+  const std::optional<ReshardPlan> found = search(all, ReshardFreedom::straight);
+  return found ? *found : gather_and_cut(all);
+}
+
+// What a bounded search missed.
+void take_cheaper(const ReshardTask& task, ReshardPlan& plan, std::optional<ReshardPlan> other) {
+  if (!other || other->price >= plan.price * (1 - 1e-9)) return;
+  plan = std::move(*other);
+  plan.warnings = {in_part_text(task)};
+}
+
 }  // namespace
 
 double local_elements(const Layer& layer, const Mesh& mesh, const Sharding& sharding) {
@@ -190,8 +229,11 @@ ReshardPlan reshard(const Layer& layer, PriceBook& pricing, const ArrayInfo& arr
   if (only_slices(from, to)) return {};
   const ReshardTask task{layer, pricing, array, from, to};
   std::optional<ReshardPlan> plan = search(task, freedom);
-  if (!plan && freedom != ReshardFreedom::straight) plan = search(task, ReshardFreedom::straight);
   if (!plan) plan = gather_and_cut(task);
+  if (freedom == ReshardFreedom::any && pricing.mesh().axes.size() > kAllAxes) {
+    take_cheaper(task, *plan, search(task, ReshardFreedom::single_axes));
+    take_cheaper(task, *plan, through_whole(task));
+  }
   find_rematerializations(*plan, task);
   return std::move(*plan);
 }

@@ -43,26 +43,39 @@ void slices(const ReshardScope& scope, PackedLayout now, const PlacedAxes& at, S
   }
 }
 
-// All ways to fill the dims from `d` on with the axes left, each with its number of blocks; axes
-// that may not move are major-most and stay.
+// Places that the rearrangements of one layout may fill: all of six axes (1957 in one dim).
+constexpr int kMostPlaces = 2000;
+
+// All ways to fill the dims from `d` on with the axes left, each with its number of blocks, those
+// like the target first; axes that may not move are major-most and stay.
 struct Rearrangements {
   const ReshardScope& scope;
   const PlacedAxes& at;
+  const PlacedAxes& target;
   PackedLayout now;
   std::vector<int> left;
   Steps& steps;
+  int places = 0;  // filled so far
 
   int size(int axis) const { return scope.mesh.axes[static_cast<std::size_t>(axis)].size; }
   bool moves(int axis) const { return (scope.usable >> axis & 1u) != 0; }
   void fill(std::size_t d, std::size_t order, int wanted, PackedLayout made) {
+    if (++places > kMostPlaces) return;
     if (wanted == 1) next(d + 1, made);
-    for (std::size_t i = 0; i < left.size(); ++i) {
+    const auto take = [&](std::size_t i) {
       const int axis = left[i];
-      if (wanted % size(axis) != 0) continue;
+      if (wanted % size(axis) != 0) return;
       const PackedLayout more = with(made, axis, kFirstDim + static_cast<int>(d), order);
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
       fill(d, order + 1, wanted / size(axis), more);
       left.insert(left.begin() + static_cast<std::ptrdiff_t>(i), axis);
+    };
+    const AxisList& wish = target.dims[d];
+    const int like = order < wish.size() ? wish.at[order] : -1;
+    const auto first = std::find(left.begin(), left.end(), like) - left.begin();
+    if (static_cast<std::size_t>(first) < left.size()) take(static_cast<std::size_t>(first));
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if (left[i] != like) take(i);
     }
   }
   void next(std::size_t d, PackedLayout made) {
@@ -102,7 +115,9 @@ bool nearer(const PlacedAxes& target, const PlacedAxes& before, const PlacedAxes
 
 void permutes(const ReshardScope& scope, PackedLayout now, const PlacedAxes& at, Steps& steps) {
   Steps every;
-  Rearrangements all{scope, at, now, {}, every};
+  const std::size_t axes = scope.mesh.axes.size();
+  const PlacedAxes target = placed(scope.target, at.dim_count, axes);
+  Rearrangements all{scope, at, target, now, {}, every};
   PackedLayout rest = now;
   for (std::size_t d = 0; d < at.dim_count; ++d) {
     for (const int axis : at.dims[d]) {
@@ -113,8 +128,6 @@ void permutes(const ReshardScope& scope, PackedLayout now, const PlacedAxes& at,
   }
   std::sort(all.left.begin(), all.left.end());
   if (all.left.size() > 1) all.next(0, rest);
-  const std::size_t axes = scope.mesh.axes.size();
-  const PlacedAxes target = placed(scope.target, at.dim_count, axes);
   for (const ReshardStep& step : every) {
     if (scope.towards && !nearer(target, at, placed(step.after, at.dim_count, axes))) continue;
     steps.push_back(step);

@@ -5,6 +5,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "base/file.h"
 #include "plan/permute.h"
 
 namespace shardsim {
@@ -15,6 +16,8 @@ namespace {
 constexpr double kByteWeight = 1e-8;
 constexpr double kStepWeight = 1e-10;
 constexpr double kRowWeight = 1e-12;
+constexpr std::size_t kAlwaysPriced = 24;  // permutations, however many devices: all of four axes
+constexpr double kOutOfPlace = 1e6;  // a dive's, above every price
 
 std::vector<std::string> names(const Mesh& mesh, const AxisList& axes) {
   std::vector<std::string> result;
@@ -55,6 +58,15 @@ class Blocks {
     return true;
   }
   Bytes whole() const { return local(PlacedAxes{}); }
+  // Axes that some dim has and should not, or should have and has not, and sums to reduce.
+  int out_of_place(const PlacedAxes& at) const {
+    std::size_t n = 0;
+    for (std::size_t d = 0; d < dims_.size(); ++d) {
+      n += at.dims[d].size() + target_.dims[d].size() - 2 * common(at.dims[d], target_.dims[d]);
+    }
+    for (const int axis : at.unreduced) n += target_.unreduced.has(axis) ? 0u : 1u;
+    return static_cast<int>(n);
+  }
   // What some device must still take in over its links: the part of its block of the target that
   // it does not hold; all of it while partial sums are open.
   Seconds missing(const PlacedAxes& at) const {
@@ -75,11 +87,15 @@ class Blocks {
   double rows(std::size_t d, const AxisList& axes) const {
     return local_dim(dims_[d], group(axes)).size;
   }
+  static std::size_t common(const AxisList& a, const AxisList& b) {
+    std::size_t n = 0;
+    while (n < a.size() && n < b.size() && a.at[n] == b.at[n]) ++n;
+    return n;
+  }
   // Rows of a dim that the worst device holds and will hold.
   double overlap(std::size_t d, const AxisList& axes) const {
     const AxisList& target = target_.dims[d];
-    std::size_t same = 0;
-    while (same < axes.size() && same < target.size() && axes.at[same] == target.at[same]) ++same;
+    const std::size_t same = common(axes, target);
     if (group(axes.last(axes.size() - same)) == 1) return rows(d, target);
     if (group(target.last(target.size() - same)) == 1) return rows(d, axes);
     return 0;
@@ -94,7 +110,7 @@ class Blocks {
 };
 
 // A* over packed layouts. A permutation enters the queue with a bound and is priced when it comes
-// up: its closed form looks at every link.
+// up: its closed form looks at every link. At a limit, the cheapest way that came into sight.
 class Search {
  public:
   Search(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
@@ -102,23 +118,30 @@ class Search {
       : task_(task), scope_(scope), from_(from), limits_(limits), blocks_(task, scope) {
     whole_ = blocks_.whole();
     unit_ = whole_ / task.pricing.slowest_link();
+    const auto devices = static_cast<std::size_t>(scope.mesh.size_of(scope.mesh.names()));
+    most_priced_ = std::clamp(limits.sends / devices, kAlwaysPriced, limits.permutations);
   }
 
   SearchResult run() {
     queue_.push({0, 0, next_++, -1, false, {from_, 0, {}, -1, -1}});
     while (!queue_.empty()) {
+      throw_if_interrupted();
       const Item item = queue_.top();
       queue_.pop();
       if (settled_.contains(item.step.after)) continue;
       if (item.unpriced) {
+        if (++priced_ > most_priced_) return best_in_sight();
         price_permute(item);
         continue;
       }
       settled_.emplace(item.step.after, static_cast<int>(nodes_.size()));
       nodes_.push_back({item.cost, item.parent, item.step});
-      if (item.step.after == scope_.target) return {path(), item.cost, false};
-      if (nodes_.size() > limits_.layouts) return {std::nullopt, 0, true};
+      if (item.step.after == scope_.target) {
+        return {path(item.parent, item.step), item.cost, limits_.dive};
+      }
+      if (at_limit()) return best_in_sight();
       expand(static_cast<int>(nodes_.size()) - 1);
+      looked_at_ += steps_.size();
     }
     return {};
   }
@@ -141,6 +164,15 @@ class Search {
     }
   };
 
+  SearchResult best_in_sight() const {
+    if (!in_sight_) return {std::nullopt, 0, true};
+    return {path(in_sight_->parent, in_sight_->step), in_sight_->cost, true};
+  }
+
+  bool at_limit() const {
+    return nodes_.size() > limits_.layouts || looked_at_ > limits_.steps;
+  }
+
   PlacedAxes places(PackedLayout layout) const {
     return placed(layout, task_.from.dims.size(), scope_.mesh.axes.size());
   }
@@ -157,7 +189,11 @@ class Search {
     }
     const double bound = cost + blocks_.missing(at) / unit_ * (1 - 1e-9);
     if (bound >= limits_.below) return;
-    queue_.push({bound, cost, next_++, parent, unpriced, step});
+    const double place = limits_.dive ? blocks_.out_of_place(at) * kOutOfPlace : 0;
+    const Item item{bound + place, cost, next_++, parent, unpriced, step};
+    queue_.push(item);
+    const bool there = !unpriced && step.after == scope_.target;
+    if (there && (!in_sight_ || cost < in_sight_->cost)) in_sight_ = item;
   }
 
   void expand(int parent) {
@@ -205,13 +241,14 @@ class Search {
     push(parent.cost + cost_of(item.step, price, bytes), after, item.parent, false, item.step);
   }
 
-  ReshardPath path() const {
+  // To the node `parent`, then this step.
+  ReshardPath path(int parent, ReshardStep step) const {
     ReshardPath steps;
-    for (int n = static_cast<int>(nodes_.size()) - 1;
-         nodes_[static_cast<std::size_t>(n)].parent >= 0;) {
-      const Node& node = nodes_[static_cast<std::size_t>(n)];
-      n = node.parent;
-      steps.emplace_back(nodes_[static_cast<std::size_t>(n)].step.after, node.step);
+    while (parent >= 0) {
+      const Node& node = nodes_[static_cast<std::size_t>(parent)];
+      steps.emplace_back(node.step.after, step);
+      step = node.step;
+      parent = node.parent;
     }
     std::reverse(steps.begin(), steps.end());
     return steps;
@@ -229,7 +266,11 @@ class Search {
   std::unordered_map<PackedLayout, int> settled_;
   std::unordered_map<PackedLayout, double> best_;
   std::priority_queue<Item> queue_;
+  std::optional<Item> in_sight_;  // the cheapest that ends at the target
   std::size_t next_ = 0;
+  std::size_t priced_ = 0;     // permutations
+  std::size_t most_priced_ = 0;
+  std::size_t looked_at_ = 0;  // steps
 };
 
 }  // namespace

@@ -42,12 +42,16 @@ using ReshardPath = std::vector<std::pair<PackedLayout, ReshardStep>>;
 
 struct SearchLimits {
   std::size_t layouts = 500;                               // that may be settled
+  std::size_t permutations = 200;                          // that may be priced, of
+  std::size_t sends = 51200;                               // so many messages together
+  std::size_t steps = 20000;                               // that may be looked at
+  bool dive = false;  // some way, soon: always the layout with the fewest axes out of place
   double below = std::numeric_limits<double>::infinity();  // only ways that cost less
 };
 struct SearchResult {
   std::optional<ReshardPath> path;
   double cost = 0;        // of the path, in the measure of the search
-  bool given_up = false;  // too many layouts: there may be a way
+  bool given_up = false;  // at a limit: there may be a way, or a cheaper one
 };
 SearchResult find_path(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
                        const SearchLimits& limits);
