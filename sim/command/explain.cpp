@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/network.h"
+#include "plan/check_dims.h"
 #include "plan/clusters.h"
 #include "plan/explain.h"
 #include "plan/placement.h"
@@ -130,18 +131,17 @@ void place(const MeshSpec& mesh, const StatedNetwork& network, ExplainSetting& s
   setting.mesh = place_mesh(mesh, setting.cluster, problems);
 }
 
-ExplainSetting setting_of(const ExplainArguments& args, std::vector<Problem>& problems) {
+ExplainSetting setting_of(const ExplainArguments& args, std::vector<AxisSpec>& dims,
+                          std::vector<Problem>& problems) {
   ExplainSetting setting;
   setting.dtype = one_of("--dtype", args.dtype, "bf16", dtype_names(), problems);
   setting.order = one_of("--device-order", args.device_order, "row-major",
                          {"row-major", "innermost-first"}, problems);
   require_sizes("--dims", args.dims, "I=1024,J=4096", args, problems);
   require_sizes("--mesh", args.mesh, "X=4,Y=2", args, problems);
-  for (const AxisSpec& dim : sizes_of("--dims", args.dims, problems)) {
-    setting.dims.push_back({dim.name, dim.size});
-  }
-  MeshSpec mesh =
-      row_major(sizes_of("--mesh", args.mesh, problems), argument_pos("--mesh", args.mesh));
+  dims = sizes_of("--dims", args.dims, problems);
+  for (const AxisSpec& dim : dims) setting.dims.push_back({dim.name, dim.size});
+  MeshSpec mesh = row_major(sizes_of("--mesh", args.mesh, problems), argument_pos("--mesh", args.mesh));
   mesh.order.value = setting.order;
   const NetworkArguments wanted{args.topology, args.bandwidth, args.latency, "", args.mesh};
   StatedNetwork network = stated_network(wanted, problems, torus_of(mesh));
@@ -168,7 +168,7 @@ std::optional<ArrayExpr> array_of(std::string_view text, const SourcePos& pos,
 
 Explanation explain_reshard_text(const std::string& text, const SourcePos& pos,
                                  const NotationContext& context, const ExplainSetting& setting,
-                                 std::vector<Problem>& problems) {
+                                 std::span<const AxisSpec> dims, std::vector<Problem>& problems) {
   const std::size_t arrow = text.find("->");
   const auto left = static_cast<int>(arrow);
   const std::string_view all = text;
@@ -180,24 +180,30 @@ Explanation explain_reshard_text(const std::string& text, const SourcePos& pos,
                         sums ? ways_to_settle(to->name, from->sharding) : ""});
   }
   if (!from || !to || to->bare) return {};
+  require_used(dims, dims_of(std::array{*from, *to}), problems);
   return explain_reshard(*from, *to, setting, problems);
 }
 
 Explanation explain_text(const ExplainArguments& args, Form form, std::vector<Problem>& problems) {
-  const ExplainSetting setting = setting_of(args, problems);
+  std::vector<AxisSpec> dims;
+  const ExplainSetting setting = setting_of(args, dims, problems);
   throw_if_any(problems);
   NotationContext context{setting.mesh.names(), {}};
   for (const NamedDim& dim : setting.dims) context.dims.push_back(dim.name);
   const SourcePos pos = argument_pos(form == kStatement ? "statement" : "array", args.subject);
   if (form == kReshard) {
-    return explain_reshard_text(args.subject, pos, context, setting, problems);
+    return explain_reshard_text(args.subject, pos, context, setting, dims, problems);
   }
   if (form == kArray) {
     const auto array = array_of(args.subject, pos, context, problems);
-    return array ? explain_array(*array, setting) : Explanation{};
+    if (!array) return {};
+    require_used(dims, dims_of(std::array{*array}), problems);
+    return explain_array(*array, setting);
   }
   const auto statement = parse_statement(args.subject, pos, context, problems);
-  return statement ? explain_statement(*statement, setting, problems) : Explanation{};
+  if (!statement) return {};
+  require_used(dims, dims_of(*statement), problems);
+  return explain_statement(*statement, setting, problems);
 }
 
 Explanation explain_file(const ExplainArguments& args) {

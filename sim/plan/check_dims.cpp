@@ -34,9 +34,7 @@ void check_einsum(const Checks& b, const Statement& s, const DimNames& out,
                   const std::vector<const LayerTensor*>& in) {
   for (const std::string& dim : out) {
     if (has(in[0]->dims, dim) || has(in[1]->dims, dim)) continue;
-    report(b, s.out.pos,
-           fmt::format("index {} of {} is in neither {} nor {}", dim, s.out.name, in[0]->name,
-                       in[1]->name));
+    report(b, s.out.pos, fmt::format("index {} of {} is in no operand", dim, s.out.name));
   }
 }
 
@@ -148,6 +146,40 @@ void check_dims(const Layer& layer, const Statement& s, const DimNames& out,
       return check_attention(b, s, out, in);
     case StatementKind::reshape:
       return check_reshape(b, s, out, in);
+  }
+}
+
+std::vector<std::string> dims_of(std::span<const ArrayExpr> arrays) {
+  DimNames dims;
+  for (const ArrayExpr& array : arrays) {
+    for (const DimLayout& layout : array.sharding.dims) dims.push_back(layout.dim);
+  }
+  return dims;
+}
+
+std::vector<std::string> dims_of(const Statement& statement) {
+  DimNames dims = dims_of(statement.in);
+  for (const DimLayout& layout : statement.out.sharding.dims) dims.push_back(layout.dim);
+  return dims;
+}
+
+namespace {
+
+DimNames sorted_once(DimNames names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace
+
+void require_used(std::span<const AxisSpec> sizes, const std::vector<std::string>& used,
+                  std::vector<Problem>& problems) {
+  for (const AxisSpec& dim : sizes) {
+    if (has(used, dim.name)) continue;
+    problems.push_back({dim.pos,
+                        fmt::format("expected a dim that some array has, found {}", dim.name),
+                        suggestion(dim.name, sorted_once(used))});
   }
 }
 

@@ -34,6 +34,7 @@ struct Builder {
   std::map<std::string, DimNames> written;  // dims where a name is first written with brackets
   std::span<const Statement> statements;
   std::set<std::string> circles;  // names that a reported circle goes through
+  std::set<std::string> unlike;   // names written with two lists of dims
   Layer layer;
   std::vector<Problem>& problems;
 };
@@ -47,9 +48,11 @@ void note_written(Builder& b, const ArrayExpr& expr) {
   const DimNames dims = dim_names(expr.sharding);
   const auto [it, inserted] = b.written.emplace(expr.name, dims);
   if (inserted || it->second == dims) return;
+  b.unlike.insert(expr.name);
   report(
       b, expr.pos,
-      fmt::format("{} is written {} here and {} before", expr.name, text(dims), text(it->second)));
+      fmt::format("{} is written {} here and {} before", expr.name, text(dims), text(it->second)),
+      "one name is one array: give the other one a name of its own");
 }
 
 const Statement* maker(const Builder& b, const std::string& name) {
@@ -153,8 +156,11 @@ void add_statement(Builder& b, const Statement& s) {
     const int tensor = operand(b, s.out.name, expr);
     if (tensor >= 0) result.in.push_back(tensor);
   }
-  // A name whose dims were never written has been reported; what reads it is not checked again.
-  const bool complete = result.in.size() == s.in.size() &&
+  // A name whose dims were never written, or written in two ways, has been reported; what reads it
+  // is not checked again.
+  const auto unlike = [&](const ArrayExpr& expr) { return b.unlike.contains(expr.name); };
+  const bool complete = result.in.size() == s.in.size() && !unlike(s.out) &&
+                        std::none_of(s.in.begin(), s.in.end(), unlike) &&
                         std::none_of(result.in.begin(), result.in.end(), [&](int t) {
                           return b.layer.tensors[static_cast<std::size_t>(t)].dims.empty();
                         });
@@ -203,7 +209,7 @@ bool check_sizes(Builder& b, std::span<const Statement> statements) {
 
 Layer layer_from(std::span<const Statement> statements, std::vector<NamedDim> dims,
                  std::vector<Problem>& problems) {
-  Builder b{{}, statements, {}, {}, problems};
+  Builder b{{}, statements, {}, {}, {}, problems};
   b.layer.dims = std::move(dims);
   if (!check_sizes(b, statements)) return b.layer;
   for (const Statement& s : statements) {

@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "plan/backward.h"
+#include "plan/check_dims.h"
 #include "plan/make_layer.h"
 #include "plan/placement.h"
 #include "plan/shard.h"
@@ -115,6 +116,16 @@ std::vector<ArrayExpr> read_layer(const RunSpec& spec, Prepared& run,
   return stated;
 }
 
+// Model files may state sizes that only other models of theirs need, as that of the vocabulary.
+void check_sizes_used(const ModelSpec& model, const Layer& layer, std::vector<Problem>& problems) {
+  if (!model.inlined) return;
+  std::vector<std::string> used;
+  for (const LayerTensor& tensor : layer.tensors) {
+    used.insert(used.end(), tensor.dims.begin(), tensor.dims.end());
+  }
+  require_used(model.dims, used, problems);
+}
+
 bool is_read(const Layer& layer, int tensor) {
   return std::any_of(layer.statements.begin(), layer.statements.end(), [&](const auto& st) {
     return std::find(st.in.begin(), st.in.end(), tensor) != st.in.end();
@@ -191,6 +202,7 @@ Prepared prepare(const RunSpec& spec) {
   run.sharded = shard(input, problems);
   require_stated_sums(run.layer, run.layouts, run.sharded, problems);
   check_layers_fit(spec, run, problems);
+  check_sizes_used(spec.model_spec, run.layer, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   append_backward(input, run.sharded);
   pick_all(wanted, run, problems);

@@ -52,7 +52,9 @@ void bring(Sharder& s, ShardedStatement& step, const Needs& needs, int operand, 
 }
 
 // The layout in which the output is passed on: the wish, as far as the partial sums allow it.
-Sharding final_layout(Sharder& s, const LayerStatement& st, const Sharding& yielded) {
+// `reported`: the statement cannot be computed on blocks, so that what it yields says nothing.
+Sharding final_layout(Sharder& s, const LayerStatement& st, const Sharding& yielded,
+                      bool reported) {
   Sharding result = yielded;
   if (std::find(s.kept.begin(), s.kept.end(), st.out) != s.kept.end()) return result;
   const TensorLayout* w = wish(s, st.out);
@@ -64,6 +66,7 @@ Sharding final_layout(Sharder& s, const LayerStatement& st, const Sharding& yiel
   for (const std::string& axis : w->held.unreduced) {
     if (has(yielded.unreduced, axis)) continue;
     std::erase(result.unreduced, axis);
+    if (reported) continue;
     report(s, st,
            fmt::format("{} is not a partial sum over {} here, so it cannot be kept as one",
                        tensor(s, st.out).name, axis),
@@ -94,8 +97,8 @@ std::vector<std::string> output_alternatives(const ShardedCollective& c) {
                       to_text(c.bytes), to_text(c.bytes))};
 }
 
-void settle_output(Sharder& s, const LayerStatement& st, ShardedStatement& step) {
-  const Sharding target = final_layout(s, st, step.out);
+void settle_output(Sharder& s, const LayerStatement& st, ShardedStatement& step, bool reported) {
+  const Sharding target = final_layout(s, st, step.out, reported);
   for (ShardedCollective& c : moves(s, st.out, step.out, target)) {
     const bool reduces = c.kind == Collective::all_reduce || c.kind == Collective::reduce_scatter;
     c.case_text = reduces ? "case 3" : "layout";
@@ -116,7 +119,9 @@ void list_plans(ShardedStatement& step) {
 }
 
 void add_step(Sharder& s, const LayerStatement& st) {
+  const std::size_t problems = s.problems.size();
   Needs needs = needs_of(s, st);
+  const bool reported = s.problems.size() != problems;
   ShardedStatement step;
   step.statement = static_cast<int>(&st - s.in.layer.statements.data());
   step.text = st.text;
@@ -135,7 +140,7 @@ void add_step(Sharder& s, const LayerStatement& st) {
   step.plans = std::move(needs.plans);
   work.element_bytes.push_back(info(s, st.out).element_bytes);
   add_work(s.in.layer, s.in.mesh, work, step);
-  settle_output(s, st, step);
+  settle_output(s, st, step, reported);
   list_plans(step);
   s.out.steps.push_back(std::move(step));
 }

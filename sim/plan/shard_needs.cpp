@@ -204,10 +204,31 @@ Needs add_needs(Sharder& s, const LayerStatement& st) {
   return {{layout, layout}, layout, {}, {}, {}, "the operands are added element by element"};
 }
 
+constexpr double kStatisticBytes = 4;  // fp32, as frameworks accumulate squares
+
+// A norm divides a row by the root of its mean square (Zhang, Sennrich, arXiv:1910.07467): devices
+// that hold parts of a row could add their sums of squares, which is not planned.
+void say_gathered(Sharder& s, const LayerStatement& st, const Sharding& layout,
+                  const std::vector<std::string>& axes) {
+  const ArrayInfo array = info(s, st.in[0]);
+  Sharding rows = layout;
+  std::erase_if(rows.dims, [&](const DimLayout& dim) { return dim.dim == st.norm_dim; });
+  const Layer& layer = s.in.layer;
+  s.out.warnings.push_back(fmt::format(
+      "{}: {} of {} is cut over {} and gathered whole, V = {}: a norm is only planned on whole "
+      "rows; an all-reduce of the sums of squares, V = {} in fp32, would keep {} cut; to avoid the "
+      "gather, cut another dim of {}",
+      st.text, st.norm_dim, array.name, fmt::join(axes, ", "),
+      to_text(local_bytes(layer, s.in.mesh, layout, array.element_bytes)),
+      to_text(local_bytes(layer, s.in.mesh, rows, kStatisticBytes)), st.norm_dim, array.name));
+}
+
 Needs norm_needs(Sharder& s, const LayerStatement& st) {
   Sharding layout = reduced(s, st, st.in[0], "norm");
   for (DimLayout& dim : layout.dims) {
-    if (dim.dim == st.norm_dim) dim.axes.clear();
+    if (dim.dim != st.norm_dim) continue;
+    const auto axes = std::exchange(dim.axes, {});
+    if (s.in.mesh.size_of(axes) > 1) say_gathered(s, st, layout, axes);
   }
   Needs needs{{layout}, layout, {},
               {},       {},     fmt::format("norm needs {} whole on every device", st.norm_dim)};

@@ -35,14 +35,14 @@ void take_dim(const AxisSpec& dim, RunSpec& run, Problems& problems) {
 
 }  // namespace
 
-void settle_layer(RunSpec& run, Problems& problems) {
+void settle_layer(const Node& root, RunSpec& run, Problems& problems) {
   const bool layer = run.layer_pos.source != nullptr;
   if (layer && run.model.given) {
     problems.push_back({run.layer_pos, "expected model or layer, found both", ""});
     return;
   }
   if (!layer) {
-    if (run.dims_pos.source == nullptr) return;
+    if (run.dims_pos.source == nullptr || root.find("layer") != nullptr) return;
     problems.push_back({run.dims_pos, "expected layer beside dims, found none",
                         "dims are sizes for the statements of layer; a model has its own"});
     return;

@@ -108,7 +108,7 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
     if (problems.size() == before) check_variant(run, problems);
   }
   if (run.model.given) read_model(run.model, run, problems);
-  settle_layer(run, problems);
+  settle_layer(root, run, problems);
   throw_if_any(std::move(problems));
   set_defaults(run, path);
   return run;

@@ -26,9 +26,12 @@ ALL_TO_ALL = ["collective", "all-to-all", *RING]
 SWEEP = ["collective", "all-reduce", *RING[:4], "--latency", "1us", "--sweep-bytes", "1KiB:16MiB"]
 WIDEST = 100  # columns
 SIZES = ["--mesh", "X=4,Y=2", "--dims", "I=64,J=64,K=64"]
+PLANE = ["--mesh", "X=4,Y=2", "--dims", "I=64,J=64"]
+EIGHT = ["--mesh", "A=2,B=2,C=2,D=2,E=2,F=2,G=2,H=2", "--bandwidth", "100GB/s", "--dims"]
+SHUFFLED = "C[I_{HGFEDCBA},K] = P[I,J_{ABCDEFGH}] * Q[J,K_{BCDEFGHA}]"
 EXPLAINED = [
-    ["explain", "A[I_XY, J]", *SIZES],
-    ["explain", "A[I, J]{U_X} -> A[I_Y, J_X]", *SIZES, "--bandwidth", "100GB/s"],
+    ["explain", "A[I_XY, J]", *PLANE],
+    ["explain", "A[I, J]{U_X} -> A[I_Y, J_X]", *PLANE, "--bandwidth", "100GB/s"],
     ["explain", "C[I_X, K] = A[I_X, J] * B[J_Y, K_X]", *SIZES, "--pass", "both"],
     ["explain", "C[I,K] = A[I,J_X] * B[J_Y,K]", *SIZES, "--bandwidth", "100GB/s"],
     ["explain", "Q[I,N_X,H] = reshape(Qf[I,M_X])", "--mesh", "X=4", "--dims", "I=2,M=64,N=4,H=16"],
@@ -126,6 +129,15 @@ REFUSED = [
     (["explain", "H = gulu(A[I,J])", *SIZES], 2, ["statement:1:5", '"gulu"', '"gelu"']),
     (["explain", "A[I_X,J] -> B[J,I]", *SIZES], 2, ["array:1:13", "expected A", "[J, I]"]),
     (["explain", "A[I,J] -> A[I,J]{U_X}", *SIZES], 2, ["array:1:11", "partial sums over X"]),
+    (["explain", "H[I,J]{U_X} = A[I,J]{U_X} + B[I,J]", *PLANE], 2, ["count B once for every"]),
+    (["explain", "C[I,K] = A[I,J] * A[J,K]", *SIZES], 2,
+     ["statement:1:19", "A is written [J, K] here and [I, J] before", "a name of its own"]),
+    (["explain", "C[I,K] = A[I,J] * A[I,J]", *SIZES], 2, ["index K of C is in no operand"]),
+    (["explain", "A[I_X,J]", *SIZES], 2, ["--dims:1:11", "found K", "one of I, J"]),
+    (["explain", "Ax[Iq_X] -> Ax[Iq]", "--mesh", "X=4", "--dims", "Iq=64,Ip=32"], 2,
+     ["--dims:1:7", "found Ip", 'did you mean "Iq"']),
+    (["explain", "C[I,K] = A[I,J] * B[J,K]", *SIZES[:-1], "I=64,J=64,K=64,Q=8"], 2,
+     ["--dims:1:16", "found Q", "one of I, J, K"]),
     (["explain", "A[I]"], 2, ["no --mesh", "no --dims", "--mesh X=4"]),
     (["explain", "A[I]", "--mesh", "X=0,X=2,=3", "--dims", "I=07"], 2,
      ["--mesh:1:1", "--mesh:1:5", "X is given twice", "--mesh:1:9", "--dims:1:1"]),
@@ -315,6 +327,33 @@ def check_explain_is_quick(shardsim):
     return f"{min(took):.3f} s of CPU"
 
 
+def check_eight_axes(shardsim):
+    """Searches are bounded, and hear an interrupt: CPU seconds of the worst that is known."""
+    took = []
+    for subject, dims in ((SHUFFLED, "I=4096,J=4096,K=4096"),
+                          ("A[I_{ABCDEFGH},J] -> A[I,J_{HGFEDCBA}]", "I=4096,J=4096")):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        expect_status(shardsim(["explain", subject, *EIGHT, dims]), 0)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    limit = 3 if shardsim.optimized() else 60
+    expect(max(took) <= limit, f"{max(took):.3f} s of CPU, expected at most {limit} s")
+    large = EIGHT[1].replace("=2", "=4", 6)
+    arguments = ["explain", SHUFFLED, "--mesh", large, *EIGHT[2:], "I=65536,J=65536,K=65536"]
+    for sent in (signal.SIGINT, signal.SIGTERM):
+        interrupt(shardsim, arguments, 0.3, os.kill, sent)
+    return f"{max(took):.3f} s of CPU"
+
+
+def check_one_cause_is_one_problem(shardsim):
+    """What follows from a mistake is not reported beside it."""
+    for statement, sizes in (("H[I,J]{U_X} = A[I,J]{U_X} + B[I,J]", PLANE),
+                             ("C[I,K] = A[I,J] * A[J,K]", SIZES)):
+        done = shardsim(["explain", statement, *sizes])
+        expect_status(done, 2)
+        expect(done.stderr.count("statement:1:") == 1, f"more than one problem:\n{done.stderr}")
+
+
 def check_summary_keys(shardsim):
     with tempfile.TemporaryDirectory() as folder:
         done = shardsim(["run", RUN, "--out", folder, "--format", "json"])
@@ -414,19 +453,19 @@ def wait_for_handler(process):
     raise AssertionError("SIGINT is never caught")
 
 
-def interrupt(shardsim, arguments, delay, send):
+def interrupt(shardsim, arguments, delay, send, sent_signal=signal.SIGINT):
     process = subprocess.Popen([shardsim.binary, *arguments], cwd=ROOT, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         wait_for_handler(process)
         time.sleep(delay)
         sent = time.monotonic()
-        send(process.pid, signal.SIGINT)
+        send(process.pid, sent_signal)
         process.communicate(timeout=60)
         took = time.monotonic() - sent
     finally:
         process.kill()
-    expect(process.returncode == 130, f"exit {process.returncode} after SIGINT, expected 130")
+    expect(process.returncode == 130, f"exit {process.returncode} after {sent_signal.name}, expected 130")
     expect(took < 5, f"it took {took:.1f} s to stop")
     try:
         os.killpg(process.pid, 0)

@@ -92,10 +92,10 @@ TEST_CASE("what makes no layer") {
 TEST_CASE("a bare output is checked like a written one") {
   std::vector<Problem> problems;
   make({"C[B,H] = A[B,D] * Wx[D,F]"}, problems);
-  CHECK(messages(problems) == std::vector<std::string>{"index H of C is in neither A nor Wx"});
+  CHECK(messages(problems) == std::vector<std::string>{"index H of C is in no operand"});
   problems.clear();
   make({"Z = gelu(C[B,H])", "D = gelu(A[B,D])", "E[B,H] = A * Wx[D,F]"}, problems);
-  CHECK(messages(problems) == std::vector<std::string>{"index H of E is in neither A nor Wx"});
+  CHECK(messages(problems) == std::vector<std::string>{"index H of E is in no operand"});
 }
 
 TEST_CASE("a dim needs a size") {

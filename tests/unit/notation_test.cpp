@@ -148,7 +148,7 @@ TEST_CASE("statements") {
 
 TEST_CASE("statements that are refused") {
   const std::vector<Refused> rows = {
-      {"C[I,K] = A[I,J] * B[J,D]", 1, 1, "index K of C is in neither A nor B", ""},
+      {"C[I,K] = A[I,J] * B[J,D]", 1, 1, "index K of C is in no operand", ""},
       {"H = glu(G)", 5, 3, "unknown function \"glu\"", "did you mean \"gelu\"?"},
       {"C = A", 6, 1, "expected \"*\" or \"+\" after A, found end of text", ""},
       {"C[I] A", 6, 1, "expected \"=\" after C, found \"A\"", ""},

@@ -375,5 +375,69 @@ TEST_CASE("planning on four axes and five dims is quick and deterministic") {
   CHECK(us[100] < 5000);  // far above what is measured: test machines are loaded
 }
 
+// Every way starts, goes on and ends where it should.
+void check_connected(const ReshardPlan& plan, const Sharding& from, const Sharding& to) {
+  Sharding now = from;
+  for (const ShardedCollective& c : plan.steps) {
+    CHECK(only_slices(now, c.before));
+    now = c.after;
+  }
+  CHECK(only_slices(now, to));
+}
+
+Mesh axes_of_two(int count) {
+  std::vector<std::pair<std::string, int>> axes;
+  for (int a = 0; a < count; ++a) axes.emplace_back(std::string(1, static_cast<char>('A' + a)), 2);
+  return mesh(axes);
+}
+
+TEST_CASE("however many axes move, nothing is dearer than axis by axis or whole and cut") {
+  struct Row {
+    std::string from, to;
+    int axes;
+  };
+  const std::vector<Row> rows = {{"A[I_{ABCDEF},J]", "A[I,J_{FEDCBA}]", 6},
+                                 {"A[I_{ABCDEFG},J]", "A[I,J_{GFEDCBA}]", 7},
+                                 {"A[I_{ABCDEFGH},J]", "A[I,J_{HGFEDCBA}]", 8},
+                                 {"A[I_{ABCDEFGH},J]", "A[I_{HGFEDCBA},J]", 8},
+                                 {"A[I_{ABC},J_{DEF}]{U_GH}", "A[I_{HED},J_{CGB}]", 8}};
+  for (const Row& row : rows) {
+    CAPTURE(row.from);
+    CAPTURE(row.to);
+    const Mesh m = axes_of_two(row.axes);
+    const Layer layer = square_layer(2, 4096);
+    PriceBook pricing = torus_pricing(m);
+    const Sharding from = argument_array(row.from, m).sharding;
+    const Sharding to = argument_array(row.to, m).sharding;
+    const auto plan = [&](const Sharding& end, ReshardFreedom freedom) {
+      return reshard(layer, pricing, {"A", 2}, from, end, freedom);
+    };
+    const ReshardPlan any = plan(to, ReshardFreedom::any);
+    check_connected(any, from, to);
+    const ReshardPlan single = plan(to, ReshardFreedom::single_axes);
+    check_connected(single, from, to);
+    CHECK(any.price <= single.price * (1 + 1e-9));
+    CHECK(any.price <= plan(whole({"I", "J"}), ReshardFreedom::straight).price * (1 + 1e-9));
+    const ReshardPlan used = plan(to, ReshardFreedom::used_axes);
+    check_connected(used, from, to);
+    CHECK(used.price <= single.price * (1 + 1e-9));
+  }
+}
+
+// Eight all-to-alls over one axis of two, V/(4 W1) each (B = V/2^8 on a device halves): far below
+// a gather of all of V.
+TEST_CASE("axis by axis is found where the search gives up") {
+  const Mesh m = axes_of_two(8);
+  const Layer layer = square_layer(2, 4096);
+  PriceBook pricing = torus_pricing(m);
+  const ReshardPlan plan = reshard(layer, pricing, {"A", 2},
+                                   argument_array("A[I_{ABCDEFGH},J]", m).sharding,
+                                   argument_array("A[I,J_{HGFEDCBA}]", m).sharding);
+  const double block = 4096. * 4096 * 2 / 256;
+  CHECK(plan.price.v <= 8 * block / 2 / 100e9 * (1 + 1e-9));
+  REQUIRE(plan.warnings.size() == 1);
+  CHECK(plan.warnings[0].find("was searched in part") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace shardsim

@@ -429,6 +429,22 @@ TEST_CASE("an all-reduce of size one moves nothing") {
   CHECK(collectives(s.result, Pass::backward).empty());
 }
 
+// V of the gather: 4*4*64 elements of 2 bytes; of the statistics: 16 rows of 4 bytes.
+TEST_CASE("a norm over a cut dim gathers it and says so") {
+  const ModelSpec one = model({"R[B,T,M] = norm(P[B,T,M], M)"}, {{"M", 64}});
+  const auto warnings = [&](const char* stored) {
+    const Lines tensors = {stored, "R[B,T,M]"};
+    const Sharded s = shard_case({one, batch(4, 4), mesh({{"X", 4}}), {}, tensors, {}}, false);
+    REQUIRE(messages(s.problems).empty());
+    return s.result.warnings;
+  };
+  CHECK(warnings("P[B,T_X,M]").empty());
+  const Lines said = warnings("P[B,T,M_X]");
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].find("M of P is cut over X and gathered whole, V = 2 KiB") != std::string::npos);
+  CHECK(said[0].find("sums of squares, V = 64 B in fp32, would keep M cut") != std::string::npos);
+}
+
 TEST_CASE("a norm without sequence parallelism repeats itself on the tensor axis") {
   Sharded s = shard_case(layer_case({preset("dp", {"X"}), preset("tp", {"Y"})}), false);
   CHECK(s.result.steps[0].idle_axes == Lines{"Y"});
