@@ -1,14 +1,19 @@
 // Resharding by least cost: the worked table, and an oracle that tries every sequence.
 #include "plan/reshard.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <map>
 #include <random>
 #include <set>
 
+#include "base/file.h"
 #include "plan/permute.h"
 #include "sharding.h"
 
@@ -437,6 +442,30 @@ TEST_CASE("axis by axis is found where the search gives up") {
   CHECK(plan.price.v <= 8 * block / 2 / 100e9 * (1 + 1e-9));
   REQUIRE(plan.warnings.size() == 1);
   CHECK(plan.warnings[0].find("was searched in part") != std::string::npos);
+}
+
+TEST_CASE("a search hears an interrupt") {
+  const Mesh m = mesh({{"X", 2}});
+  PriceBook pricing = torus_pricing(m);
+  const Sharding from = argument_array("A[I_X,J]", m).sharding;
+  const Sharding to = argument_array("A[I,J_X]", m).sharding;
+  // In a child: the flag, once set, stays.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    catch_interrupts();
+    ::raise(SIGTERM);
+    bool stopped = false;
+    try {
+      reshard(square_layer(2, 64), pricing, {"A", 2}, from, to);
+    } catch (const Interrupted&) {
+      stopped = true;
+    }
+    ::_exit(stopped ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 }  // namespace
