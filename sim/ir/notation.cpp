@@ -116,9 +116,8 @@ void check_einsum(const Statement& s, std::vector<Problem>& problems) {
   if (s.kind != StatementKind::einsum || s.out.bare || s.in[0].bare || s.in[1].bare) return;
   for (const DimLayout& layout : s.out.sharding.dims) {
     if (s.in[0].sharding.find(layout.dim) || s.in[1].sharding.find(layout.dim)) continue;
-    problems.push_back({s.out.pos,
-                        fmt::format("index {} of {} is in no operand", layout.dim, s.out.name),
-                        ""});
+    problems.push_back(
+        {s.out.pos, fmt::format("index {} of {} is in no operand", layout.dim, s.out.name), ""});
   }
 }
 

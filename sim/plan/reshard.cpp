@@ -83,7 +83,8 @@ std::string in_part_text(const ReshardTask& task) {
 }
 
 // At once, and axis by axis: however many axes move, some way is found.
-void take_dives(const ReshardTask& task, ReshardScope scope, PackedLayout from, SearchResult& best) {
+void take_dives(const ReshardTask& task, ReshardScope scope, PackedLayout from,
+                SearchResult& best) {
   for (const bool several : {scope.several, false}) {
     scope.several = several;
     SearchLimits limits;
@@ -93,8 +94,8 @@ void take_dives(const ReshardTask& task, ReshardScope scope, PackedLayout from, 
   }
 }
 
-// More axes: the cheapest straight way first. A reshard by itself is worth a search for a cheaper one; those around statements are
-// priced by the hundred.
+// More axes: the cheapest straight way first. A reshard by itself is worth a search for a cheaper
+// one; those around statements are priced by the hundred.
 SearchResult search_many(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
                          ReshardFreedom freedom, std::vector<std::string>& warnings) {
   ReshardScope straight = scope;
@@ -104,10 +105,10 @@ SearchResult search_many(const ReshardTask& task, const ReshardScope& scope, Pac
   if (in_part) take_dives(task, straight, from, best);
   if (!best.path || (scope.straight && !in_part)) return best;
   if (freedom == ReshardFreedom::used_axes && !in_part) {
-    warnings.push_back(fmt::format("{}: {} -> {} moves {} mesh axes: each goes only where it is "
-                                   "wanted, there may be a cheaper way",
-                                   task.array.name, to_text(task.from), to_text(task.to),
-                                   std::popcount(scope.usable)));
+    warnings.push_back(fmt::format(
+        "{}: {} -> {} moves {} mesh axes: each goes only where it is "
+        "wanted, there may be a cheaper way",
+        task.array.name, to_text(task.from), to_text(task.to), std::popcount(scope.usable)));
     return best;
   }
   SearchResult other;

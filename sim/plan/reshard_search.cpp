@@ -17,7 +17,7 @@ constexpr double kByteWeight = 1e-8;
 constexpr double kStepWeight = 1e-10;
 constexpr double kRowWeight = 1e-12;
 constexpr std::size_t kAlwaysPriced = 24;  // permutations, however many devices: all of four axes
-constexpr double kOutOfPlace = 1e6;  // a dive's, above every price
+constexpr double kOutOfPlace = 1e6;        // a dive's, above every price
 
 std::vector<std::string> names(const Mesh& mesh, const AxisList& axes) {
   std::vector<std::string> result;
@@ -169,9 +169,7 @@ class Search {
     return {path(in_sight_->parent, in_sight_->step), in_sight_->cost, true};
   }
 
-  bool at_limit() const {
-    return nodes_.size() > limits_.layouts || looked_at_ > limits_.steps;
-  }
+  bool at_limit() const { return nodes_.size() > limits_.layouts || looked_at_ > limits_.steps; }
 
   PlacedAxes places(PackedLayout layout) const {
     return placed(layout, task_.from.dims.size(), scope_.mesh.axes.size());
@@ -268,7 +266,7 @@ class Search {
   std::priority_queue<Item> queue_;
   std::optional<Item> in_sight_;  // the cheapest that ends at the target
   std::size_t next_ = 0;
-  std::size_t priced_ = 0;     // permutations
+  std::size_t priced_ = 0;  // permutations
   std::size_t most_priced_ = 0;
   std::size_t looked_at_ = 0;  // steps
 };

@@ -435,9 +435,9 @@ TEST_CASE("axis by axis is found where the search gives up") {
   const Mesh m = axes_of_two(8);
   const Layer layer = square_layer(2, 4096);
   PriceBook pricing = torus_pricing(m);
-  const ReshardPlan plan = reshard(layer, pricing, {"A", 2},
-                                   argument_array("A[I_{ABCDEFGH},J]", m).sharding,
-                                   argument_array("A[I,J_{HGFEDCBA}]", m).sharding);
+  const ReshardPlan plan =
+      reshard(layer, pricing, {"A", 2}, argument_array("A[I_{ABCDEFGH},J]", m).sharding,
+              argument_array("A[I,J_{HGFEDCBA}]", m).sharding);
   const double block = 4096. * 4096 * 2 / 256;
   CHECK(plan.price.v <= 8 * block / 2 / 100e9 * (1 + 1e-9));
   REQUIRE(plan.warnings.size() == 1);
