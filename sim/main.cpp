@@ -162,6 +162,8 @@ void declare_explain(CLI::App& app, ExplainArguments& args) {
   sub->add_option("--latency", args.latency, "per hop, e.g. 1us (default 0)");
   sub->add_option("--device-order", args.device_order,
                   "row-major: the first mesh axis is major, as in JAX; or innermost-first");
+  sub->add_option("--on-ambiguity", args.on_ambiguity,
+                  "of a statement, as in run files: choose or error");
   sub->add_option("--pass", args.pass,
                   "forward, backward or both (default both; of a statement, forward)");
   sub->add_option("--statement", args.statement, "of a file: only the one that makes this array");

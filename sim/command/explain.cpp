@@ -49,6 +49,7 @@ constexpr std::array kOptions = {
     OptionRow{"--topology", &ExplainArguments::topology, kStatement | kReshard},
     OptionRow{"--bandwidth", &ExplainArguments::bandwidth, kStatement | kReshard},
     OptionRow{"--latency", &ExplainArguments::latency, kStatement | kReshard},
+    OptionRow{"--on-ambiguity", &ExplainArguments::on_ambiguity, kStatement},
     OptionRow{"--pass", &ExplainArguments::pass, kFile | kStatement},
     OptionRow{"--statement", &ExplainArguments::statement, kFile}};
 
@@ -137,6 +138,8 @@ ExplainSetting setting_of(const ExplainArguments& args, std::vector<AxisSpec>& d
   setting.dtype = one_of("--dtype", args.dtype, "bf16", dtype_names(), problems);
   setting.order = one_of("--device-order", args.device_order, "row-major",
                          {"row-major", "innermost-first"}, problems);
+  setting.on_ambiguity =
+      one_of("--on-ambiguity", args.on_ambiguity, "", {"choose", "error"}, problems);
   require_sizes("--dims", args.dims, "I=1024,J=4096", args, problems);
   require_sizes("--mesh", args.mesh, "X=4,Y=2", args, problems);
   dims = sizes_of("--dims", args.dims, problems);

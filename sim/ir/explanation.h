@@ -23,6 +23,7 @@ namespace shardsim {
 struct PricedCollective {
   ShardedCollective what;
   std::vector<int> before, after;  // local shapes
+  std::string cut;                 // free, just before it: "B[J, K] -> B[J_X, K]"
   int devices = 1;                 // in one group
   std::optional<Seconds> price;    // none: no bandwidth is known, or `choice` says why
   std::string algorithm;           // row of the algorithm table
@@ -39,7 +40,7 @@ struct ExplainedStep {
   std::optional<Seconds> compute;  // none: no chip
   bool memory_bound = false;
   std::vector<std::string> padding;
-  std::vector<std::string> cuts;  // of operands, without a collective: "B[J, K] -> B[J_X, K]"
+  std::vector<std::string> cuts;  // of operands, after their collectives: "B[J, K] -> B[J_X, K]"
   std::vector<std::string> cuts_after;  // of the output, last of all
   std::vector<PricedCollective> before, after;
 };

@@ -5,6 +5,7 @@
 //                                   Y: case 1                        compute: Q[B_X,T,N_Y,H]
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct PricedPlan {
   Flops flops;            // per device, padded local shapes
   Bytes bytes;            // V of its collectives
   std::string verdict;    // "taken", "costs 293.6 us more", "is refused: …"
+  // Where no bandwidth is known, instead of times: through the busiest link, all links alike.
+  std::optional<Bytes> link_bytes = {};
 };
 
 struct ShardedStatement {

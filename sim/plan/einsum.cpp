@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -60,21 +61,47 @@ std::string pin_of(const EinsumPlanner& p, const EinsumCandidate& c) {
   return "";
 }
 
+// The bytes that a price stands for where no bandwidth is known.
+std::optional<Bytes> link_bytes(const EinsumPlanner& p, Seconds price) {
+  const std::optional<BytesPerSec> assumed = p.pricing.assumed();
+  if (!assumed) return std::nullopt;
+  return Bytes{std::round(*assumed * price / Bytes{1} * 1e3) / 1e3};
+}
+
+std::string more_text(const EinsumPlanner& p, Seconds difference, std::string_view than) {
+  const std::optional<Bytes> bytes = link_bytes(p, difference);
+  if (!bytes) return fmt::format("costs {} {}", to_text(difference), than);
+  return fmt::format("puts {} {} through the busiest link", to_text(*bytes), than);
+}
+
+// What decided between two plans of one price.
+std::string tie_text(const EinsumCandidate& c, const EinsumCandidate& taken) {
+  if (c.flops > taken.flops) {
+    return fmt::format("with more FLOPs ({} instead of {}), which decides", to_text(c.flops),
+                       to_text(taken.flops));
+  }
+  if (c.bytes > taken.bytes) {
+    return fmt::format(
+        "with as many FLOPs but more bytes (V together {} instead of {}), which "
+        "decides",
+        to_text(c.bytes), to_text(taken.bytes));
+  }
+  return "with as many FLOPs and bytes: the first of the two in the order of options is taken";
+}
+
 // Why it is not the one taken.
 std::string verdict(const EinsumPlanner& p, const EinsumCandidate& c,
                     const EinsumCandidate& taken) {
   if (!c.refused.empty()) return "is refused: " + c.refused;
+  const std::string pin = pin_of(p, c);
   std::string difference;
   if (same_price(c, taken)) {
-    difference = "costs the same";
-    if (c.flops > taken.flops) difference += ", with more FLOPs";
-    if (c.flops == taken.flops && c.bytes > taken.bytes) difference += ", with more bytes";
+    difference = pin.empty() ? "costs the same, " + tie_text(c, taken) : "costs the same";
   } else if (c.price() < taken.price()) {
-    difference = fmt::format("costs {} less", to_text(taken.price() - c.price()));
+    difference = more_text(p, taken.price() - c.price(), "less");
   } else {
-    difference = fmt::format("costs {} more", to_text(c.price() - taken.price()));
+    difference = more_text(p, c.price() - taken.price(), "more");
   }
-  const std::string pin = pin_of(p, c);
   return pin.empty() ? difference : fmt::format("{}; not taken: {}", difference, pin);
 }
 
@@ -94,7 +121,9 @@ void list_plans(EinsumPlanner& p, std::size_t taken, std::vector<EinsumCandidate
   const EinsumCandidate best = tried[taken];
   tried.erase(tried.begin() + static_cast<std::ptrdiff_t>(taken));
   for (const EinsumCandidate& c : tried) {
-    if (c.refused.empty() && same_price(c, best)) p.plan.ties.push_back(text_of(p, c));
+    const std::string text = text_of(p, c);
+    const bool told = c.flops != best.flops || text == text_of(p, best) || has(p.plan.ties, text);
+    if (c.refused.empty() && same_price(c, best) && !told) p.plan.ties.push_back(text);
   }
   try_neighbours(p, best.picks, tried);
   std::stable_sort(
@@ -106,8 +135,9 @@ void list_plans(EinsumPlanner& p, std::size_t taken, std::vector<EinsumCandidate
     if (c.diagonal.empty()) least = std::min(least, c.compute);
   }
   const auto row = [&](const EinsumCandidate& c, std::string why) {
-    return PricedPlan{text_of(p, c), c.communication, std::max(Seconds{}, c.compute - least),
-                      c.flops,       c.bytes,         std::move(why)};
+    return PricedPlan{
+        text_of(p, c), c.communication, std::max(Seconds{}, c.compute - least), c.flops,
+        c.bytes,       std::move(why),  link_bytes(p, c.communication)};
   };
   p.plan.plans.push_back(row(best, "taken"));
   for (const EinsumCandidate& c : tried) p.plan.plans.push_back(row(c, verdict(p, c, best)));
@@ -198,8 +228,14 @@ EinsumPlan plan_einsum(const Layer& layer, PriceBook& pricing, const Einsum& ein
   return std::move(p.plan);
 }
 
+std::string price_text(const PricedPlan& plan) {
+  if (plan.link_bytes) return to_text(*plan.link_bytes) + " through the busiest link";
+  return to_text(plan.communication + plan.extra_compute);
+}
+
 std::string to_text(const PricedPlan& plan) {
-  return fmt::format("{}: {}{}, {} per device; it {}", plan.text, to_text(plan.communication),
+  const std::string moves = plan.link_bytes ? price_text(plan) : to_text(plan.communication);
+  return fmt::format("{}: {}{}, {} per device; it {}", plan.text, moves,
                      plan.extra_compute > Seconds{}
                          ? fmt::format(" + {} of compute", to_text(plan.extra_compute))
                          : "",

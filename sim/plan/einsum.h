@@ -14,8 +14,11 @@
 //
 // For every axis the dims that it may cut during the multiplication are tried, or none; all
 // combinations are priced on the run's cluster, the reshard of the operands to it and of the output
-// to its wish included (plan/reshard.h), and so is the compute. The least price is taken among what
-// the presets allow, ties by fewer FLOPs, then bytes, then order.
+// to its wish included (plan/reshard.h), and so is the compute. Where the output's layout is given
+// and no preset has a say, an axis that cuts any of the three arrays may cut every dim of either
+// operand: what is held otherwise moves there, is gathered or sliced. Operands in case 3 over an axis
+// that the output does not keep are multiplied as they fit; the rest is only listed. The least price
+// is taken among what is allowed, ties by fewer FLOPs, then bytes, then order.
 #pragma once
 
 #include <array>
@@ -64,7 +67,8 @@ struct EinsumPlan {
   std::vector<AxisCase> cases;       // of the layouts before anything moves; one per mesh axis
   std::vector<Gathering> gatherings;
   std::vector<PricedPlan> plans;    // the one taken first
-  std::vector<std::string> ties;    // plans[].text of those that cost the same as the one taken
+  std::vector<std::string> ties;    // plans[].text of those that neither price nor FLOPs tell
+                                    // from the one taken
   std::vector<std::string> errors;  // what cannot be computed
 };
 
@@ -77,5 +81,7 @@ Sharding einsum_output(const Mesh& mesh, const Sharding& a, const Sharding& b,
 
 // "all-gather A over X: 587.2 us; it costs 293.6 us more".
 std::string to_text(const PricedPlan& plan);
+// "587.2 us", or without a bandwidth "56 B through the busiest link".
+std::string price_text(const PricedPlan& plan);
 
 }  // namespace shardsim

@@ -11,6 +11,14 @@ namespace {
 
 constexpr double kSame = 1e-9;          // prices this close are a tie
 constexpr std::size_t kMostTried = 64;  // combinations; of more, one axis at a time is changed
+// Whose order of the axes of a dim comes first: 0 and 1 the operands', 2 the wish's. What they
+// leave open is ordered as the mesh is, or the other way round. All orders of two axes are among
+// these.
+struct Lead {
+  std::vector<std::size_t> layouts;
+  bool backwards = false;
+};
+const std::array<Lead, 5> kLeads = {{{{0, 1, 2}}, {{1, 0, 2}}, {{2, 0, 1}}, {{}}, {{}, true}}};
 
 using Names = std::vector<std::string>;
 
@@ -34,7 +42,32 @@ bool wish_lacks(const EinsumPlanner& p, const std::string& axis) {
   return wish != nullptr && wish->dim_of_axis(axis) == nullptr && !has(wish->unreduced, axis);
 }
 
+// Whether the axis may cut any dim: the output's layout is given, no preset has a say in any of the
+// three arrays, none is a partial sum over it, and the statement uses it at all.
+bool anywhere(const EinsumPlanner& p, const std::string& axis) {
+  const Sharding* wish = p.einsum.wish;
+  if (wish == nullptr) return false;
+  for (const ReshardFreedom freedom : {p.in(0).freedom, p.in(1).freedom, p.einsum.freedom}) {
+    if (freedom == ReshardFreedom::straight) return false;
+  }
+  bool used = false;
+  for (const Sharding* layout : {&p.given[0], &p.given[1], wish}) {
+    if (has(layout->unreduced, axis)) return false;
+    used = used || layout->dim_of_axis(axis) != nullptr;
+  }
+  return used;
+}
+
+void add_all_dims(const EinsumPlanner& p, Names& options) {
+  for (const Sharding& layout : p.given) {
+    for (const DimLayout& dim : layout.dims) {
+      if (!has(options, dim.dim)) options.push_back(dim.dim);
+    }
+  }
+}
+
 bool may_be_whole(const EinsumPlanner& p, const AxisView& v, const std::string& axis) {
+  if (anywhere(p, axis)) return true;
   if (v.in(0) && v.in(1)) return !same_shared_dim(v);
   const DimClass kind = v.kind[v.in(0) ? 0 : 1];
   if (kind == DimClass::free) {
@@ -43,11 +76,25 @@ bool may_be_whole(const EinsumPlanner& p, const AxisView& v, const std::string& 
   return kind != DimClass::summed;
 }
 
+// Case 3 with an output that does not keep the axis: the operands are multiplied as their layouts
+// were written to fit, and their sums reduced, as in JAX Scaling Book ch. 3; the rest is listed.
+bool fits_already(const EinsumPlanner& p, const AxisChoice& choice) {
+  return anywhere(p, choice.axis) && wish_lacks(p, choice.axis) && same_shared_dim(choice.view) &&
+         choice.view.kind[0] == DimClass::contracted;
+}
+
 // Presets pin an operand: it is whole over the axis before anything else, and cut again at most
 // like the other one.
 void apply_pins(const EinsumPlanner& p, AxisChoice& choice) {
   const AxisView& v = choice.view;
   choice.allowed.assign(choice.options.size(), true);
+  if (fits_already(p, choice)) {
+    choice.forbids =
+        fmt::format("both operands are cut over {} on {} and fit (case 3)", choice.axis, v.dim[0]);
+    for (std::size_t o = 0; o < choice.options.size(); ++o) {
+      choice.allowed[o] = choice.options[o] == v.dim[0];
+    }
+  }
   if (pinned(p, 0, choice.axis) == pinned(p, 1, choice.axis)) return;
   const std::size_t i = pinned(p, 0, choice.axis) ? 0 : 1;
   if (!v.in(static_cast<int>(i))) return;
@@ -62,18 +109,26 @@ void apply_pins(const EinsumPlanner& p, AxisChoice& choice) {
   }
 }
 
-// The axes that cut a dim under these picks: first in the order that `first` has them, then
-// `second`, then that of the mesh.
+// How many of them are tried: presets follow the operands.
+std::size_t leads(const EinsumPlanner& p) {
+  const bool free = std::any_of(p.axes.begin(), p.axes.end(),
+                                [&](const AxisChoice& choice) { return anywhere(p, choice.axis); });
+  if (!free) return 2;
+  return p.axes.size() <= 2 ? kLeads.size() : 3;
+}
+
+// The axes that cut a dim under these picks, major first.
 Names ordered(const EinsumPlanner& p, const std::vector<std::size_t>& picks, const std::string& dim,
-              const Sharding& first, const Sharding& second) {
+              const Lead& lead) {
   Names result;
   const auto cuts = [&](std::size_t a) {
     const std::string& option = p.axes[a].options[picks[a]];
     const AxisView& v = p.axes[a].view;
     return option == dim || (option == kDiagonal && (v.dim[0] == dim || v.dim[1] == dim));
   };
-  for (const Sharding* layout : {&first, &second}) {
-    const DimLayout* has_dim = layout->find(dim);
+  const std::array<const Sharding*, 3> layouts = {&p.given[0], &p.given[1], p.einsum.wish};
+  for (const std::size_t l : lead.layouts) {
+    const DimLayout* has_dim = layouts[l] == nullptr ? nullptr : layouts[l]->find(dim);
     if (has_dim == nullptr) continue;
     for (const std::string& axis : has_dim->axes) {
       for (std::size_t a = 0; a < p.axes.size(); ++a) {
@@ -82,7 +137,8 @@ Names ordered(const EinsumPlanner& p, const std::vector<std::size_t>& picks, con
       }
     }
   }
-  for (std::size_t a = 0; a < p.axes.size(); ++a) {
+  for (std::size_t i = 0; i < p.axes.size(); ++i) {
+    const std::size_t a = lead.backwards ? p.axes.size() - 1 - i : i;
     const std::string& axis = p.axes[a].axis;
     if (cuts(a) && !has(result, axis)) result.push_back(axis);
   }
@@ -90,13 +146,9 @@ Names ordered(const EinsumPlanner& p, const std::vector<std::size_t>& picks, con
 }
 
 Sharding placed_as(const EinsumPlanner& p, const std::vector<std::size_t>& picks,
-                   std::size_t operand, std::size_t lead) {
+                   std::size_t operand, const Lead& lead) {
   Sharding result = p.given[operand];
-  for (DimLayout& dim : result.dims) {
-    const bool shared = p.given[1 - operand].find(dim.dim) != nullptr;
-    const std::size_t first = shared ? lead : operand;
-    dim.axes = ordered(p, picks, dim.dim, p.given[first], p.given[1 - first]);
-  }
+  for (DimLayout& dim : result.dims) dim.axes = ordered(p, picks, dim.dim, lead);
   return result;
 }
 
@@ -150,13 +202,13 @@ void refuse_diagonal(const EinsumPlanner& p, EinsumCandidate& c) {
 }
 
 std::optional<EinsumCandidate> evaluate(EinsumPlanner& p, const std::vector<std::size_t>& picks,
-                                        std::size_t lead) {
+                                        const std::array<Sharding, 2>& operands) {
   EinsumCandidate c;
   c.picks = picks;
   ShardedStatement step;
   StepWork work;
   for (const std::size_t i : {0u, 1u}) {
-    c.operands[i] = placed_as(p, picks, i, lead);
+    c.operands[i] = operands[i];
     c.in[i] = bring(p, i, c.operands[i]);
     c.communication += c.in[i].price;
     c.bytes += c.in[i].bytes;
@@ -199,6 +251,7 @@ AxisChoice choice_of(const EinsumPlanner& p, const std::string& axis) {
     }
   }
   if (may_be_whole(p, v, axis)) choice.options.emplace_back();
+  if (anywhere(p, axis)) add_all_dims(p, choice.options);
   apply_pins(p, choice);
   const bool clash =
       v.in(0) && v.in(1) && v.kind[0] == DimClass::free && v.kind[1] == DimClass::free;
@@ -209,18 +262,17 @@ AxisChoice choice_of(const EinsumPlanner& p, const std::string& axis) {
   return choice;
 }
 
-// Both orders of the axes in shared dims, where they differ.
 void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
                std::vector<EinsumCandidate>& tried) {
   const auto known = [&](const std::array<Sharding, 2>& operands) {
     return std::any_of(tried.begin(), tried.end(),
                        [&](const EinsumCandidate& c) { return c.operands == operands; });
   };
-  for (const std::size_t lead : {0u, 1u}) {
-    const std::array<Sharding, 2> operands = {placed_as(p, picks, 0, lead),
-                                              placed_as(p, picks, 1, lead)};
+  for (std::size_t lead = 0; lead < leads(p); ++lead) {
+    const std::array<Sharding, 2> operands = {placed_as(p, picks, 0, kLeads[lead]),
+                                              placed_as(p, picks, 1, kLeads[lead])};
     if (known(operands)) continue;
-    if (auto candidate = evaluate(p, picks, lead)) tried.push_back(*std::move(candidate));
+    if (auto candidate = evaluate(p, picks, operands)) tried.push_back(*std::move(candidate));
   }
 }
 

@@ -1,8 +1,8 @@
 // The ways to multiply two arrays: where every mesh axis may cut, and what each combination costs.
 //
 // An axis has options: the dims that it cuts in either operand, a contracted dim if it cuts two
-// different ones (both operands then move there), or none. A combination fixes the layouts of both
-// operands, hence that of the output.
+// different ones (both operands then move there), or none; with a free hand (`anywhere`) every dim
+// of either. A combination fixes the layouts of both operands, hence that of the output.
 //
 // Where an axis cuts a free dim of both there is one more, never taken, to be listed: multiply what
 // is there. Of C[I, K] device x of X then has the block (x, x), 1/|X| of C for 1/|X|^2 of the
@@ -31,7 +31,7 @@ struct AxisChoice {
   std::string axis;
   AxisView view;
   std::vector<std::string> options;
-  std::vector<bool> allowed;  // [options] by the presets
+  std::vector<bool> allowed;  // [options] by the presets, or as the operands fit already
   std::string forbids;        // why the others are not
 };
 
@@ -71,7 +71,7 @@ struct EinsumPlanner {
 bool pinned(const EinsumPlanner& p, std::size_t operand, const std::string& axis);
 AxisChoice choice_of(const EinsumPlanner& p, const std::string& axis);
 
-// One combination, in both orders of the axes of shared dims where they differ, appended.
+// One combination, with the axes of a dim in the orders that are tried where they differ, appended.
 void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
                std::vector<EinsumCandidate>& tried);
 bool allowed(const EinsumPlanner& p, const std::vector<std::size_t>& picks);

@@ -44,6 +44,17 @@ std::string cut_text(const std::string& name, const Sharding& from, const Shardi
   return fmt::format("{0}{1} -> {0}{2}", name, to_text(from), to_text(to));
 }
 
+// Where the collectives of an array leave it; notes what is cut between them.
+Sharding follow(const std::string& name, Sharding now, std::vector<PricedCollective>& collectives) {
+  for (PricedCollective& c : collectives) {
+    if (c.what.tensor != name) continue;
+    const bool cut = now != c.what.before && only_slices(now, c.what.before);
+    if (cut) c.cut = cut_text(name, now, c.what.before);
+    now = c.what.after;
+  }
+  return now;
+}
+
 // Operands of a forward step that devices cut out of what they hold, and an output of which they
 // keep a part.
 void note_cuts(const Layer& layer, const ShardedLayer& sharded, ExplainedStep& step) {
@@ -51,15 +62,13 @@ void note_cuts(const Layer& layer, const ShardedLayer& sharded, ExplainedStep& s
   if (s.pass != Pass::forward) return;
   for (std::size_t i = 0; i < s.operands.size(); ++i) {
     const std::string& name = s.operand_names[i];
-    Sharding now = sharded.held[static_cast<std::size_t>(layer.tensor(name))];
-    for (const ShardedCollective& c : s.before) {
-      if (c.tensor == name) now = c.after;
-    }
+    const Sharding& held = sharded.held[static_cast<std::size_t>(layer.tensor(name))];
+    const Sharding now = follow(name, held, step.before);
     if (now == s.operands[i] || !only_slices(now, s.operands[i])) continue;
     step.cuts.push_back(cut_text(name, now, s.operands[i]));
   }
   const Sharding& kept = sharded.held[static_cast<std::size_t>(layer.tensor(s.out_name))];
-  const Sharding& made = s.after.empty() ? s.out : s.after.back().after;
+  const Sharding made = follow(s.out_name, s.out, step.after);
   if (made != kept) step.cuts_after.push_back(cut_text(s.out_name, made, kept));
 }
 
@@ -168,9 +177,9 @@ Explanation explain_run(const RunSpec& spec, const Prepared& run) {
     const ShardedStatement& step = run.sharded.steps[s];
     ExplainedStep one = explained(on, step, step.statement + 1);
     add_compute(run.rates, one);
-    note_cuts(run.layer, run.sharded, one);
     for (const auto& c : step.before) one.before.push_back(price(on, c, run.choices[choice++]));
     for (const auto& c : step.after) one.after.push_back(price(on, c, run.choices[choice++]));
+    note_cuts(run.layer, run.sharded, one);
     result.steps.push_back(std::move(one));
   }
   result.notes = work_notes();
@@ -199,7 +208,8 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   const double bytes = dtype_bytes(setting.dtype);
   const Precision precision{bytes, bytes, bytes, bytes};
   PriceBook prices = price_book(setting);
-  const ShardInput input{layer, layouts, setting.mesh, precision, prices, nullptr, false, true};
+  const ShardInput input{layer, layouts, setting.mesh, precision, prices, nullptr,
+                         setting.on_ambiguity == "error", setting.on_ambiguity != "choose"};
   ShardedLayer sharded = shard(input, problems);
   require_stated_sums(layer, layouts, sharded, problems);
   if (problems.size() != before) return result;
@@ -208,9 +218,9 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   const Pricing on{layer, setting.mesh, setting.cluster, setting.priced};
   for (const ShardedStatement& step : sharded.steps) {
     ExplainedStep one = explained(on, step, 1);
-    note_cuts(layer, sharded, one);
     for (const ShardedCollective& c : step.before) one.before.push_back(price(on, c));
     for (const ShardedCollective& c : step.after) one.after.push_back(price(on, c));
+    note_cuts(layer, sharded, one);
     result.steps.push_back(std::move(one));
   }
   const std::vector<std::string> notes = work_notes();

@@ -23,6 +23,7 @@ struct ExplainSetting {
   std::vector<NamedDim> dims;
   std::string dtype = "bf16";
   std::string order = "row-major";  // or innermost-first: the first mesh axis is minor
+  std::string on_ambiguity;         // error, choose, or empty: as a run file without it
   bool priced = false;              // a bandwidth is known
   bool default_network = true;      // a torus with one axis per mesh axis, because none was given
 };

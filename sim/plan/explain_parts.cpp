@@ -67,10 +67,13 @@ PriceBook price_book(const ExplainSetting& setting) {
     }
     cluster.levels.push_back({});
   }
+  if (setting.priced) return {std::move(cluster), std::move(mesh), {}};
+  constexpr BytesPerSec kAssumed{1e9};
   for (Port& port : cluster.ports) {
-    if (!setting.priced) port.bandwidth = BytesPerSec{1e9};
+    port.bandwidth = kAssumed;
+    port.latency = {};
   }
-  return {std::move(cluster), std::move(mesh), {}};
+  return {std::move(cluster), std::move(mesh), {}, kAssumed};
 }
 
 std::vector<int> shape_of(const Layer& layer, const Mesh& mesh, const Sharding& sharding) {
@@ -121,7 +124,8 @@ void describe_setting(const ExplainSetting& setting, Explanation& explanation) {
   explanation.facts.emplace_back("network", setting_text(setting));
   explanation.notes.push_back(
       setting.priced ? "nothing is simulated: a price is the closed form of one collective alone"
-                     : "nothing is simulated");
+                     : "nothing is simulated; without a bandwidth plans are chosen by the bytes "
+                       "through the busiest link, one collective after the other, all links alike");
 }
 
 }  // namespace shardsim

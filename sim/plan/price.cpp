@@ -20,8 +20,8 @@ Seconds cheapest(const CollectiveAsk& ask, const GroupNet& net) {
 
 }  // namespace
 
-PriceBook::PriceBook(Cluster cluster, Mesh mesh, ChipRates rates)
-    : cluster_(std::move(cluster)), mesh_(std::move(mesh)), rates_(rates) {}
+PriceBook::PriceBook(Cluster cluster, Mesh mesh, ChipRates rates, std::optional<BytesPerSec> assumed)
+    : cluster_(std::move(cluster)), mesh_(std::move(mesh)), rates_(rates), assumed_(assumed) {}
 
 Seconds PriceBook::collective(Collective kind, std::span<const std::uint8_t> axes, Bytes bytes) {
   std::uint64_t mask = 0;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -26,10 +27,13 @@ namespace shardsim {
 
 class PriceBook {
  public:
-  PriceBook(Cluster cluster, Mesh mesh, ChipRates rates);
+  PriceBook(Cluster cluster, Mesh mesh, ChipRates rates, std::optional<BytesPerSec> assumed = {});
 
   const Mesh& mesh() const { return mesh_; }
   const ChipRates& rates() const { return rates_; }
+  // The bandwidth of every link where none is known: prices then rank plans by the bytes through
+  // the busiest link, and are no times to show.
+  std::optional<BytesPerSec> assumed() const { return assumed_; }
 
   // 0 for a group of one device. Not for permutations of layouts. `axes` are indices into
   // mesh().axes, at most 64; `bytes` is V (plan/algorithms.h).
@@ -52,6 +56,7 @@ class PriceBook {
   Cluster cluster_;
   Mesh mesh_;
   ChipRates rates_;
+  std::optional<BytesPerSec> assumed_;
   std::map<std::tuple<Collective, std::uint64_t, Bytes>, Seconds> known_;
   std::unordered_map<std::string, PermutePrice> permutes_;
 };

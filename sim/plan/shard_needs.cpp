@@ -54,10 +54,11 @@ EinsumOperand einsum_operand(const Sharder& s, int t) {
 void say_tie(Sharder& s, const LayerStatement& st, const EinsumPlan& plan) {
   const PricedPlan& taken = plan.plans.front();
   const std::string two = fmt::format("\"{}\" and \"{}\" both cost {}", taken.text, plan.ties[0],
-                                      to_text(taken.communication + taken.extra_compute));
+                                      price_text(taken));
   if (s.in.refuse_ties) {
     report(s, st, fmt::format("expected one cheapest plan for {}, found a tie: {}", st.text, two),
-           "give an operand or the output another layout, or write on_ambiguity: choose");
+           "give an operand or the output another layout, or write on_ambiguity: choose "
+           "(explain: --on-ambiguity choose)");
     return;
   }
   s.out.warnings.push_back(fmt::format("{}: {}; the first is taken", st.text, two));
@@ -83,8 +84,8 @@ void check_batch_dims(Sharder& s, const LayerStatement& st, int one, int other,
            fmt::format("expected the batch dim {} cut alike in both operands, found {}{} and {}{}",
                        dim, tensor(s, one).name, to_text(held(s, one)), tensor(s, other).name,
                        to_text(held(s, other))),
-           "give one of them the layout of the other on it; with on_ambiguity: choose in a run "
-           "file the cheaper is moved");
+           "give one of them the layout of the other on it; with on_ambiguity: choose (explain: "
+           "--on-ambiguity choose) the cheaper is moved");
   }
 }
 

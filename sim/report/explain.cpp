@@ -58,8 +58,13 @@ std::string price_lines(const PricedCollective& c) {
   return text;
 }
 
+std::string cut_line(const std::string& cut) {
+  return entry("cut", cut + ", free: every device keeps a part of what it has");
+}
+
 std::string collective_lines(std::string_view label, const PricedCollective& c) {
-  std::string text = entry(label, collective_text(c.what));
+  std::string text = c.cut.empty() ? "" : cut_line(c.cut);
+  text += entry(label, collective_text(c.what));
   const bool named = !c.what.case_text.empty();
   text += detail("why", fmt::format("{}{}{}", c.what.case_text, named ? ": " : "", c.what.reason));
   text += price_lines(c);
@@ -92,6 +97,20 @@ std::string compute_lines(const ExplainedStep& step) {
   return text + detail("work", work);
 }
 
+// Of several collectives that happen equally often.
+std::string total_line(const ExplainedStep& step) {
+  std::vector<PricedCollective> all = step.before;
+  all.insert(all.end(), step.after.begin(), step.after.end());
+  if (all.size() < 2) return "";
+  Seconds sum;
+  for (const PricedCollective& c : all) {
+    if (!c.price || c.what.once_per_step != all[0].what.once_per_step) return "";
+    sum += *c.price;
+  }
+  return entry("together", fmt::format("{} for {} collectives, one after the other", to_text(sum),
+                                       all.size()));
+}
+
 std::string step_text(const ExplainedStep& step) {
   std::string text =
       fmt::format("\n{:>2}. {}\n", step.statement, wrapped(step.what.text, kWidth, 4));
@@ -101,15 +120,11 @@ std::string step_text(const ExplainedStep& step) {
     label = "";
   }
   for (const PricedCollective& c : step.before) text += collective_lines("before", c);
-  const auto cut_lines = [&](const std::vector<std::string>& cuts) {
-    for (const std::string& cut : cuts) {
-      text += entry("cut", cut + ", free: every device keeps a part of what it has");
-    }
-  };
-  cut_lines(step.cuts);
+  for (const std::string& cut : step.cuts) text += cut_line(cut);
   text += compute_lines(step);
   for (const PricedCollective& c : step.after) text += collective_lines("after", c);
-  cut_lines(step.cuts_after);
+  for (const std::string& cut : step.cuts_after) text += cut_line(cut);
+  text += total_line(step);
   if (!step.what.idle_axes.empty()) {
     text += entry("idle", fmt::format("over {} the devices repeat the same work",
                                       on_axes(step.what.idle_axes)));

@@ -47,6 +47,16 @@ Json collectives(const std::vector<PricedCollective>& list) {
   return array;
 }
 
+// Free cuts in the order they are made: before collectives, then the last.
+Json all_cuts(const std::vector<PricedCollective>& list, const std::vector<std::string>& last) {
+  Array cuts;
+  for (const PricedCollective& c : list) {
+    if (!c.cut.empty()) cuts.push_back(c.cut);
+  }
+  cuts.insert(cuts.end(), last.begin(), last.end());
+  return cuts;
+}
+
 Json array_of(const std::string& name, const Sharding& layout, const std::vector<int>& shape) {
   return Object{{"name", name}, {"layout", to_text(layout)}, {"local_shape", numbers(shape)}};
 }
@@ -63,7 +73,10 @@ Json step(const ExplainedStep& s) {
   Array plans;  // the one taken first
   for (const PricedPlan& plan : s.what.plans) {
     plans.push_back(Object{{"text", plan.text},
-                           {"communication_s", plan.communication / Seconds{1}},
+                           {"communication_s",
+                            plan.link_bytes ? Json(nullptr) : seconds(plan.communication)},
+                           {"busiest_link_bytes",
+                            plan.link_bytes ? Json(bytes(*plan.link_bytes)) : Json(nullptr)},
                            {"extra_compute_s", plan.extra_compute / Seconds{1}},
                            {"flops_per_device", plan.flops / Flops{1}},
                            {"bytes", bytes(plan.bytes)},
@@ -80,8 +93,8 @@ Json step(const ExplainedStep& s) {
                 {"compute_s", seconds(s.compute)},
                 {"idle_axes", s.what.idle_axes},
                 {"padding", s.padding},
-                {"cuts", s.cuts},
-                {"cuts_after", s.cuts_after},
+                {"cuts", all_cuts(s.before, s.cuts)},
+                {"cuts_after", all_cuts(s.after, s.cuts_after)},
                 {"plans", std::move(plans)},
                 {"before", collectives(s.before)},
                 {"after", collectives(s.after)}};

@@ -168,6 +168,67 @@ TEST_CASE("a price is the closed form; without a bandwidth there is none") {
   CHECK(explanation_text(e).find("no prices") != std::string::npos);
 }
 
+TEST_CASE("without a bandwidth plans are compared in bytes, never in times") {
+  const ExplainSetting on = setting({{"X", 8}}, {{"I", 8}, {"J", 8}, {"K", 8}});
+  std::vector<Problem> problems;
+  const Explanation e = statement("C[I_X,K] = A[I_X,J] * B[J,K_X]", on, problems);
+  REQUIRE(problems.empty());
+  // An all-gather of V = 128 bytes on a two-way ring of 8 puts 7/16 V on every link.
+  REQUIRE(e.steps[0].what.plans[0].link_bytes.has_value());
+  CHECK(*e.steps[0].what.plans[0].link_bytes == Bytes{56});
+  const std::string text = explanation_text(e);
+  CHECK(text.find("16 B more through the busiest") != std::string::npos);
+  for (const char* time : {" ns", " us", " ms", "costs"}) {
+    CAPTURE(time);
+    CHECK(text.find(time) == std::string::npos);
+  }
+  const std::string json = to_json(explanation_json(e));
+  CHECK(json.find("\"communication_s\": null") != std::string::npos);
+  CHECK(json.find("\"busiest_link_bytes\": 56") != std::string::npos);
+}
+
+TEST_CASE("plans that cost the same and batch dims that clash: refused or chosen, as asked") {
+  const std::string tied = "C[I,K] = A[I,J_X] * B[J_Y,K]";
+  const std::string clash = "C[I_X,J,K] = A[I_X,J] * B[I_Y,K]";
+  const auto refused = [](const std::string& text, const std::string& how) {
+    ExplainSetting on =
+        setting({{"X", 4}, {"Y", 4}}, {{"I", 4096}, {"J", 4096}, {"K", 4096}});
+    on.on_ambiguity = how;
+    std::vector<Problem> problems;
+    statement(text, on, problems);
+    return messages(problems);
+  };
+  CHECK(refused(tied, "").empty());
+  CHECK(refused(tied, "choose").empty());
+  REQUIRE(refused(tied, "error").size() == 1);
+  CHECK(refused(tied, "error")[0].find("expected one cheapest plan") != std::string::npos);
+  REQUIRE(refused(clash, "").size() == 1);
+  CHECK(refused(clash, "")[0].find("cut alike in both operands") != std::string::npos);
+  CHECK(refused(clash, "choose").empty());
+}
+
+TEST_CASE("a statement shows every free cut, before collectives too, and what they cost together") {
+  const ExplainSetting on =
+      priced("torus:4x4", {{"X", 4}, {"Y", 4}}, {{"I", 4096}, {"J", 4096}, {"K", 4096}});
+  std::vector<Problem> problems;
+  Explanation e = statement("C[I,K] = A[I,J_X] * B[J_Y,K]", on, problems);
+  REQUIRE(problems.empty());
+  keep_steps(e, "forward", "");
+  const ExplainedStep& step = e.steps[0];
+  REQUIRE(step.before.size() == 2);
+  CHECK(step.before[0].cut == "B[J_Y, K] -> B[J_{YX}, K]");
+  // Every layout is the one before it, or cut out of it.
+  CHECK(to_text(step.before[0].what.before) == "[J_{YX}, K]");
+  CHECK(step.before[1].what.before == step.before[0].what.after);
+  CHECK(to_json(explanation_json(e)).find("\"B[J_Y, K] -> B[J_{YX}, K]\"") != std::string::npos);
+  Seconds sum;
+  for (const PricedCollective& c : step.before) sum += *c.price;
+  for (const PricedCollective& c : step.after) sum += *c.price;
+  const std::string text = explanation_text(e);
+  CHECK(text.find("together  " + to_text(sum) + " for 4 collectives") != std::string::npos);
+  CHECK(text.find("cut       B[J_Y, K] -> B[J_{YX}, K], free") < text.find("before    all-to-all"));
+}
+
 TEST_CASE("a reshard shows the cuts that cost nothing") {
   const ExplainSetting on = setting({{"X", 4}, {"Y", 2}}, {{"I", 64}, {"J", 64}});
   std::vector<Problem> problems;

@@ -51,11 +51,12 @@ TEST_CASE("the case of every axis, and what moves") {
   const std::vector<Row> rows = {
       {{}, {1, 1}, "[I, K]", {}},
       {{"A[I_X,J]", "B2[J,K_Y]"}, {1, 1}, "[I_X, K_Y]", {}},
-      // case 2: A would move 4 KiB, a reduction of C 2 * 2 KiB; slicing B breaks the tie
+      // case 2: gathering A would move 4 KiB, a reduction of C 2 * 2 KiB; exchanging A a quarter of it
+      // and gathering C less
       {{"A[I,J_X]", "C[I,K]"},
        {2, 1},
-       "[I, K]{U_X}",
-       {"all-reduce C over X: [I, K]{U_X} -> [I, K]"}},
+       "[I_X, K]",
+       {"all-to-all A over X: [I, J_X] -> [I_X, J]", "all-gather C over X: [I_X, K] -> [I, K]"}},
       // without a layout for C there is nowhere for partial sums to go
       {{"A[I,J_X]"}, {2, 1}, "[I, K]", {"all-gather A over X: [I, J_X] -> [I, J]"}},
       {{"B2[J_X,K]"}, {2, 1}, "[I, K]", {"all-gather B2 over X: [J_X, K] -> [J, K]"}},
@@ -95,7 +96,7 @@ TEST_CASE("the case of every axis, and what moves") {
        {"all-reduce C over XY: [I, K]{U_{XY}} -> [I, K]"}},
       // the wish cuts less, more, elsewhere
       {{"A[I_X,J]", "C[I,K]"}, {1, 1}, "[I_X, K]", {"all-gather C over X: [I_X, K] -> [I, K]"}},
-      {{"C[I_X,K]"}, {1, 1}, "[I, K]", {}},
+      {{"C[I_X,K]"}, {1, 1}, "[I_X, K]", {}},
       {{"A[I_X,J]", "C[I,K_X]"}, {1, 1}, "[I_X, K]", {"all-to-all C over X: [I_X, K] -> [I, K_X]"}},
   };
   for (const Row& row : rows) {
@@ -168,8 +169,8 @@ TEST_CASE("batch dims that do not match are said to move") {
 
 TEST_CASE("without a pin the cheaper of gathering and reducing is chosen") {
   // A is 4 KiB, C is 3 KiB: an all-reduce moves more than A, a reduce-scatter less.
-  const auto run = [](const Lines& tensors) {
-    Case c{model({"C[I,K] = A[I,J] * B2[J,K]"}, {{"I", 64}, {"J", 32}, {"K", 24}}),
+  const auto run = [](const Lines& tensors, int j = 32) {
+    Case c{model({"C[I,K] = A[I,J] * B2[J,K]"}, {{"I", 64}, {"J", j}, {"K", 24}}),
            batch(4, 4),
            mesh({{"X", 4}}),
            {},
@@ -178,7 +179,10 @@ TEST_CASE("without a pin the cheaper of gathering and reducing is chosen") {
     return lines(collectives(shard_case(c, false).result, Pass::forward));
   };
   CHECK(run({"A[I,J_X]"}) == Lines{"all-gather A over X: [I, J_X] -> [I, J]"});
-  CHECK(run({"A[I,J_X]", "C[I_X,K]"}) == Lines{"reduce-scatter C over X: [I, K]{U_X} -> [I_X, K]"});
+  CHECK(run({"A[I,J_X]", "C[I_X,K]"}) == Lines{"all-to-all A over X: [I, J_X] -> [I_X, J]"});
+  // A is 32 KiB
+  CHECK(run({"A[I,J_X]", "C[I_X,K]"}, 256) ==
+        Lines{"reduce-scatter C over X: [I, K]{U_X} -> [I_X, K]"});
 }
 
 TEST_CASE("bytes are those of the array whole within a group") {

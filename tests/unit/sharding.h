@@ -85,7 +85,10 @@ inline Mesh mesh(const std::vector<std::pair<std::string, int>>& axes) {
 }
 
 // A machine for the mesh: rings along every axis, one cable along an axis of 2.
-inline PriceBook torus_pricing(Mesh mesh, Wiring wiring = Wiring::ring, Seconds latency = {}) {
+inline constexpr ChipRates kChip{FlopsPerSec{1e15}, BytesPerSec{3e12}, Seconds{}};
+
+inline PriceBook torus_pricing(Mesh mesh, Wiring wiring = Wiring::ring, Seconds latency = {},
+                               ChipRates chip = kChip) {
   constexpr BytesPerSec w1{100e9};
   Cluster cluster;
   for (MeshAxis& axis : mesh.axes) {
@@ -97,8 +100,7 @@ inline PriceBook torus_pricing(Mesh mesh, Wiring wiring = Wiring::ring, Seconds 
     if (!one_way) cluster.ports.push_back({axis.name + "-", index, w1, latency, -1});
   }
   cluster.levels.push_back({});
-  return {std::move(cluster), std::move(mesh),
-          ChipRates{FlopsPerSec{1e15}, BytesPerSec{3e12}, Seconds{}}};
+  return {std::move(cluster), std::move(mesh), chip};
 }
 
 inline PresetSpec preset(const std::string& name, const std::vector<std::string>& axes) {
