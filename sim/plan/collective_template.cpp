@@ -13,6 +13,24 @@ namespace shardsim {
 
 namespace {
 
+// The latest op of every route; all are forgotten at once.
+class LatestByRoute {
+ public:
+  void clear() { ++turn_; }
+  const std::uint32_t* find(std::uint32_t route) const {
+    if (route >= entries_.size() || entries_[route].first != turn_) return nullptr;
+    return &entries_[route].second;
+  }
+  void set(std::uint32_t route, std::uint32_t op) {
+    if (route >= entries_.size()) entries_.resize(route + std::size_t{1});
+    entries_[route] = {turn_, op};
+  }
+
+ private:
+  std::uint32_t turn_ = 1;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> entries_;  // [routes] turn, op
+};
+
 // Stamps one plan into a template, group class by group class.
 class TemplateMaker {
  public:
@@ -201,7 +219,7 @@ class TemplateMaker {
   void add_sends(DeviceId base) {
     delays_.clear();
     std::vector<std::uint32_t> ops, first_op = {0};  // CSR: ops of send i; split sends make several
-    std::unordered_map<std::uint32_t, std::uint32_t> by_route;  // of the current phase
+    LatestByRoute by_route;                          // of the current phase
     Senders all = senders(base);
     std::vector<std::uint32_t> waits;
     int phase = -1;
@@ -223,8 +241,8 @@ class TemplateMaker {
       phase = send.phase;
       Op op;
       op.device = all.classes[static_cast<std::size_t>(send.from)];
-      op.phase = phase_of(send.phase, Seconds{});
       if (send.is_join()) {
+        op.phase = phase_of(send.phase, Seconds{});
         ops.push_back(push(op, waits));
       } else if (one_way_to_neighbours_ && send.axis >= 0 && send.share > 0) {
         const Hops& known = hop_of(send, base, all);
@@ -251,8 +269,7 @@ class TemplateMaker {
 
   // `op` has its route, and its latency in `seconds`.
   std::uint32_t add_transfer(Op op, const Send& send, double share,
-                             std::span<const std::uint32_t> waits,
-                             std::unordered_map<std::uint32_t, std::uint32_t>& by_route) {
+                             std::span<const std::uint32_t> waits, LatestByRoute& by_route) {
     op.kind = OpKind::transfer;
     op.bytes = kTemplateBytes * (send.share * share);
     op.flows = share;
@@ -265,25 +282,23 @@ class TemplateMaker {
 
   // Identical orbits (same phase, route, waits) become one transfer of more flows.
   std::uint32_t merge_or_push(const Op& op, std::span<const std::uint32_t> waits,
-                              std::unordered_map<std::uint32_t, std::uint32_t>& by_route) {
+                              LatestByRoute& by_route) {
     const auto route = static_cast<std::uint32_t>(op.route);
-    const auto at = by_route.find(route);
-    if (at != by_route.end()) {
-      Op& same = made_.ops[at->second];
-      const std::span<const std::uint32_t> its(
-          made_.waits.data() + made_.wait_offset[at->second],
-          made_.wait_offset[at->second + 1] - made_.wait_offset[at->second]);
+    if (const std::uint32_t* at = by_route.find(route)) {
+      Op& same = made_.ops[*at];
+      const std::span<const std::uint32_t> its(made_.waits.data() + made_.wait_offset[*at],
+                                               made_.wait_offset[*at + 1] - made_.wait_offset[*at]);
       // Equal bytes per flow: the merged transfer ends when each of them would.
       const double ratio = (same.bytes / same.flows) / (op.bytes / op.flows);
       const bool alike = std::abs(ratio - 1) <= 1e-12;
       if (std::equal(its.begin(), its.end(), waits.begin(), waits.end()) && alike) {
         same.flows += op.flows;
         same.bytes = op.bytes * (same.flows / op.flows);
-        return at->second;
+        return *at;
       }
     }
     const std::uint32_t index = push(op, waits);
-    by_route[route] = index;
+    by_route.set(route, index);
     return index;
   }
 
