@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace shardsim {
@@ -29,7 +30,18 @@ bool star(const GroupNet& net) {
 }
 
 bool levels(const GroupNet& net) {
-  return net.axes.front().level != net.axes.back().level;
+  return std::any_of(net.axes.begin(), net.axes.end(),
+                     [&](const GroupAxis& axis) { return axis.level != net.axes.front().level; });
+}
+
+std::vector<int> outside_in(const GroupNet& net) {
+  std::vector<int> order(net.axes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return net.axes[static_cast<std::size_t>(a)].level >
+           net.axes[static_cast<std::size_t>(b)].level;
+  });
+  return order;
 }
 
 bool one_grid(const GroupNet& net) {

@@ -17,8 +17,9 @@ bool gathers(Collective kind);
 double rounds(Collective kind);
 // Why a row that gathers does not suit the kind; empty when it does.
 std::string only_gathers(const CollectiveAsk& ask);
-bool star(const GroupNet& net);       // all ranks on one switch
-bool levels(const GroupNet& net);     // over more than one level
+bool star(const GroupNet& net);                    // all ranks on one switch
+bool levels(const GroupNet& net);                  // over more than one level
+std::vector<int> outside_in(const GroupNet& net);  // its axes, outermost level first
 bool one_grid(const GroupNet& net);   // neighbours joined, in one level: ring, line, torus, mesh
 bool wrapped(const GroupAxis& axis);  // a ring
 bool one_way(const GroupAxis& axis);  // of its links

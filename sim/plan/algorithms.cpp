@@ -127,7 +127,6 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
     if (axis.size == 1) continue;
     GroupAxis made = axis.wiring == Wiring::star ? star_axis(cluster, axis) : grid_axis(cluster, a);
     made.level = axis.level;
-    made.port = cluster.port_of(a, 1);
     if (take_slowest(cluster, axis, made)) net.uneven = true;
     if (before != nullptr && goes_on(*before, axis)) {
       GroupAxis& whole = net.axes.back();
@@ -163,8 +162,7 @@ constexpr std::array<AlgorithmRow, 21> kAlgorithms = {{
     {"hierarchical",
      "one level after the other: all-gather across, then inside; all-reduce is reduce-scatter "
      "inside, all-reduce across, all-gather inside",
-     gathers_over_levels, plan_hierarchical, form_hierarchical, sends_hierarchical,
-     every_translation},
+     gathers_over_levels, plan_by_axis, form_by_axis, sends_by_axis, every_translation},
     {"hierarchical-pipelined", "the same in pieces, every level busy at once", gathers_over_levels,
      plan_pipelined, form_pipelined, sends_pipelined, every_translation, pieces_pipelined},
     {"node-rings",
@@ -311,8 +309,7 @@ std::string bandwidth_convention(const GroupNet& net) {
 }
 
 ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
-  const bool levels = net.axes.front().level != net.axes.back().level;
-  if (levels || net.graph != nullptr) return {};  // no book's W
+  if (levels(net) || net.graph != nullptr) return {};  // no book's W
   BytesPerSec w;
   int longest_axis = 1;
   for (const GroupAxis& axis : net.axes) {

@@ -37,8 +37,8 @@ struct GroupAxis {
   int level = 0;         // of the cluster
   bool aligned = true;   // a route that crosses here first goes to the right position inside
   bool reduces = false;  // the switch can add
-  int port = 0;          // of the cluster, the first that a route takes; equal: shared
-  // Star: the ports of the cluster that a route climbs, and a device's share of each.
+  // Star: the ports of the cluster that a route climbs, and a device's share of each; levels whose
+  // first is the same share it.
   std::vector<std::pair<int, BytesPerSec>> climbs = {};
 };
 

@@ -61,12 +61,6 @@ struct Part {
   BytesPerSec stated = {};  // w1 without the efficiency, of one port
   double efficiency = 1;
   bool climbs = false;  // a switch without ports of its own, above those of the level below
-
-  int size() const {
-    int n = 1;
-    for (const AxisSpec& axis : spec->axes) n *= axis.size;
-    return n;
-  }
 };
 
 class Checker {
@@ -274,7 +268,7 @@ class Builder {
     return i;
   }
 
-  // Ports up and down, shared by blocks of devices; returns the index of the one up.
+  // Ports up and down, shared by blocks of devices.
   void add_ports(int l, const std::string& what, BytesPerSec w1, Seconds latency,
                  std::vector<int> block) {
     Level& level = made_.levels[static_cast<std::size_t>(l)];
@@ -332,21 +326,21 @@ class Builder {
       add_ports(l, "", part.w1, part.latency, block);
       nic_level_ = l;
       nic_rate_ = part.w1 / product(block);
-      if (over.given && over.value > 1) add_uplink(l, l, over.value);
+      if (over.given && over.value > 1) add_uplink(l, over.value);
       return;
     }
     const Level& below = made_.levels[static_cast<std::size_t>(l) - 1];
     level.up = below.up;
     level.down = below.down;
     level.rails = below.rails;
-    add_uplink(l, nic_level_, over.value);
+    add_uplink(l, over.value);
   }
 
   // What the devices of one element send up, divided by the oversubscription.
-  void add_uplink(int l, int nic_level, double over) {
+  void add_uplink(int l, double over) {
     const bool rails = made_.levels[static_cast<std::size_t>(l)].rails;
-    const std::vector<int> block = inside(l, rails ? nic_level : 0);
-    add_ports(l, l == nic_level ? "uplink " : "", nic_rate_ * product(block) / over, Seconds{0},
+    const std::vector<int> block = inside(l, rails ? nic_level_ : 0);
+    add_ports(l, l == nic_level_ ? "uplink " : "", nic_rate_ * product(block) / over, Seconds{0},
               block);
   }
 

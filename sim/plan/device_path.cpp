@@ -102,6 +102,15 @@ Hop reversed(const Hop& hop) {
   return {hop.axis, -hop.direction};
 }
 
+DevicePath reversed(const DevicePath& path) {
+  DevicePath back{{path.ranks.rbegin(), path.ranks.rend()}, {}, path.closed};
+  // In a cycle, the hop home stays the last one.
+  const auto home = path.hops.end() - (path.closed ? 1 : 0);
+  for (auto hop = home; hop != path.hops.begin();) back.hops.push_back(reversed(*--hop));
+  if (path.closed) back.hops.push_back(reversed(path.hops.back()));
+  return back;
+}
+
 DevicePath device_path(const GroupNet& net) {
   const std::vector<int> sizes = net.sizes();
   DevicePath path;

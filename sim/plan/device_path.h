@@ -23,8 +23,8 @@ struct Hop {
 
 struct DevicePath {
   std::vector<int> ranks;
-  std::vector<Hop>
-      hops;  // hops[i] leads from ranks[i] to ranks[i + 1]; in a cycle the last to ranks[0]
+  // hops[i] leads from ranks[i] to ranks[i + 1]; in a cycle the last to ranks[0].
+  std::vector<Hop> hops;
   bool closed = false;
 };
 
@@ -32,7 +32,8 @@ struct DevicePath {
 // rings. REQUIRES: at most one axis where one is one-way.
 DevicePath device_path(const GroupNet& net);
 
-// The hop of an axis backwards.
+// The hop of an axis backwards; a path from its end to its start.
 Hop reversed(const Hop& hop);
+DevicePath reversed(const DevicePath& path);
 
 }  // namespace shardsim

@@ -24,12 +24,6 @@ int displaced(std::span<const int> sizes, int from, int displacement) {
   return result;
 }
 
-// Links of one device that share the displacements along an axis.
-double ways(const GroupAxis& axis) {
-  if (axis.wiring == Wiring::full_mesh) return axis.size - 1;
-  return axis.wiring == Wiring::ring ? 2.0 : 1.0;
-}
-
 // Kinds of links: one for each axis of a grid, then each port that a switch is reached by.
 class LinkKinds {
  public:
@@ -68,7 +62,7 @@ class LinkKinds {
       aligned = aligned && (axis.aligned || axis.wiring != Wiring::star);
       const int h = hops(axis.wiring, axis.size, at[i]);
       if (axis.wiring != Wiring::star) {
-        made.load[i] += h / ways(axis) * (Bytes{1} / axis.w1);
+        made.load[i] += h * (Bytes{1} / (axis.w1 * axis.ports));
       } else if (through_switch) {
         continue;  // the axes of one switch are crossed at once
       }
@@ -263,6 +257,16 @@ CollectivePlan switch_sum(const PlanFrame& frame) {
   return plan;
 }
 
+namespace {
+
+// The end of a phase whose sends these are.
+std::uint32_t joined(CollectivePlan& plan, int phase, std::span<const std::uint32_t> sent) {
+  const Send join{.phase = phase, .stage = phase};
+  return plan.add(join, sent);
+}
+
+}  // namespace
+
 CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const AllToAllRound> rounds) {
   CollectivePlan plan = empty_plan(frame, Collective::all_to_all);
   const double ranks = plan.ranks();
@@ -283,13 +287,7 @@ CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const AllToAl
         sent.push_back(plan.add(send, barrier));
       }
     }
-    Send join{.from = reps[0],
-              .to = reps[0],
-              .chunks = {.origin = reps[0]},
-              .phase = phase,
-              .stage = phase};
-    barrier = {plan.add(join, sent)};
-    ++phase;
+    barrier = {joined(plan, phase++, sent)};
   }
   return plan;
 }
@@ -329,14 +327,8 @@ CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> o
         sent.push_back(plan.add(send, barrier));
       }
     }
-    const Send join{.from = reps[0],
-                    .to = reps[0],
-                    .chunks = {.origin = reps[0]},
-                    .phase = phase,
-                    .stage = phase};
-    barrier = {plan.add(join, sent)};
+    barrier = {joined(plan, phase++, sent)};
     moved[a] = true;
-    ++phase;
   }
   return plan;
 }

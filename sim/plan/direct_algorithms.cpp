@@ -198,10 +198,11 @@ ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
   return form_on_one_ring(first, chunk);
 }
 
-// To or from a root alone over several levels: its own port of a level carries the shards whose
-// ends differ there, and those that are aligned there first; of a scatter over rails, the shards of
-// its rail.
-ClosedForm form_to_root(const GroupNet& net, Bytes chunk, Collective kind) {
+// To or from a root over several levels, or cables, everything at once: the root's own port of a
+// level carries the shards whose ends differ there, and those that are aligned there first; of a
+// scatter over rails, the shards of its rail. Ports that groups share are shared by their roots
+// only where they lie side by side.
+ClosedForm form_to_root(const GroupNet& net, Bytes shard, Collective kind) {
   const bool scatters = kind == Collective::scatter, collects = kind == Collective::gather;
   Seconds load, latency;
   for (std::size_t i = 0; i < net.axes.size(); ++i) {
@@ -223,19 +224,11 @@ ClosedForm form_to_root(const GroupNet& net, Bytes chunk, Collective kind) {
       others /= net.axes[k].size;
     }
     const double chunks = (axis.wiring == Wiring::star ? ranks - 1 : hop_load(axis)) * others;
-    load = std::max(load, chunks * chunk / axis.w1);
+    load = std::max(load, chunks * shard / axis.w1);
     latency += most_hops(axis) * axis.latency;
   }
-  return {load + latency, "max over levels of (V/N^2 * pairs through one port)/W1 + a",
-          latency == Seconds{}};
-}
-
-// Over several levels, or cables, everything at once: the root's busiest port, as in an all-to-all.
-// Ports that groups share are shared by their roots only where they lie side by side.
-ClosedForm form_rooted_at_once(const GroupNet& net, Bytes shard, Collective kind) {
-  const ClosedForm form = form_to_root(net, shard, kind);
-  return {form.time, "max over levels of (V/N * ranks through the root's port)/W1 + a",
-          form.exact && !levels(net)};
+  return {load + latency, "max over levels of (V/N * ranks through the root's port)/W1 + a",
+          latency == Seconds{} && !levels(net)};
 }
 
 // What passes the root's busiest port, a shard after the other, each no sooner than its latency; on
@@ -255,7 +248,7 @@ ClosedForm form_rooted(const CollectiveAsk& ask, const GroupNet& net) {
   if (star(net)) {
     return {net.axes[0].latency + (n - 1) * shard / net.axes[0].w1, "a + (N-1)/N * V/W1"};
   }
-  if (!one_grid(net)) return form_rooted_at_once(net, shard, ask.kind);
+  if (!one_grid(net)) return form_to_root(net, shard, ask.kind);
   struct Lane {
     Seconds end;
     double shards = 0;

@@ -23,40 +23,6 @@ std::string gathers_over_levels(const CollectiveAsk& ask, const GroupNet& net) {
 
 namespace {
 
-// Group axes, outermost level first.
-std::vector<int> outside_in(const GroupNet& net) {
-  std::vector<int> order(net.axes.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return net.axes[static_cast<std::size_t>(a)].level >
-           net.axes[static_cast<std::size_t>(b)].level;
-  });
-  return order;
-}
-
-// Whether rings are gone round both ways, half of the data each.
-bool two_way(const GroupNet& net) {
-  return std::any_of(net.axes.begin(), net.axes.end(),
-                     [](const GroupAxis& a) { return a.wiring == Wiring::ring; });
-}
-
-}  // namespace
-
-CollectivePlan plan_hierarchical(const CollectiveAsk& ask, const GroupNet& net,
-                                 const std::vector<int>& fold) {
-  const std::vector<int> order = outside_in(net);
-  return from_gather(ask.kind, [&](int d) {
-    if (!two_way(net)) {
-      const std::array<Pipeline, 1> one = {Pipeline{0, order, d}};
-      return gather_in_steps(frame("hierarchical", net, fold, {1.0}), one);
-    }
-    const std::array<Pipeline, 2> both = {Pipeline{0, order, d}, Pipeline{1, order, -d}};
-    return gather_in_steps(frame("hierarchical", net, fold, {0.5, 0.5}), both);
-  });
-}
-
-namespace {
-
 // A unit's part of an all-gather: so long for nothing, and for each share of V.
 struct StageTime {
   Seconds latency;
@@ -68,16 +34,17 @@ std::vector<std::vector<int>> units_of(const GroupNet& net) {
   std::vector<std::vector<int>> units;
   int port = -1;
   for (const int a : outside_in(net)) {
-    const GroupAxis& axis = net.axes[static_cast<std::size_t>(a)];
-    if (axis.port != port) units.emplace_back();
-    port = axis.port;
+    const auto& climbs = net.axes[static_cast<std::size_t>(a)].climbs;
+    const int first = climbs.empty() ? -1 : climbs.front().first;
+    if (first < 0 || first != port) units.emplace_back();
+    port = first;
     units.back().push_back(a);
   }
   return units;
 }
 
-// Both ways round rings only where pieces do not follow one another.
-std::vector<StageTime> unit_times(const CollectiveAsk& ask, const GroupNet& net, bool both_ways) {
+// Pieces go round a ring one way: the next one would need the other way, too.
+std::vector<StageTime> unit_times(const CollectiveAsk& ask, const GroupNet& net) {
   std::vector<StageTime> times;
   double gathered = 1;
   for (const std::vector<int>& unit : units_of(net)) {
@@ -86,34 +53,14 @@ std::vector<StageTime> unit_times(const CollectiveAsk& ask, const GroupNet& net,
       const GroupAxis& axis = net.axes[static_cast<std::size_t>(a)];
       const Bytes bundle = ask.bytes * (gathered / net.ranks());
       const bool one_hop = walk_of(axis.wiring) == Walk::exchange;
-      const bool both = one_hop || (both_ways && axis.wiring == Wiring::ring);
       time.latency += (one_hop ? 1 : axis.size - 1) * axis.latency;
-      time.bandwidth += (axis.size - 1) * bundle / (axis.w1 * (both ? axis.ports : 1));
+      time.bandwidth += (axis.size - 1) * bundle / (axis.w1 * (one_hop ? axis.ports : 1));
       gathered *= axis.size;
     }
     times.push_back(time);
   }
   return times;
 }
-
-}  // namespace
-
-// Sum over levels of a + (A-1)/N * gathered * V/W1 (collectives.md: phases that wait for one
-// another add; Thakur et al. 2005 for each).
-ClosedForm form_hierarchical(const CollectiveAsk& ask, const GroupNet& net) {
-  Seconds once;
-  for (const StageTime& t : unit_times(ask, net, true)) once += t.latency + t.bandwidth;
-  return {rounds(ask.kind) * once,
-          times(ask.kind, "sum over levels of a + (A-1) * V/N * gathered/W1")};
-}
-
-double sends_hierarchical(const CollectiveAsk& ask, const GroupNet& net) {
-  double sends = 0;
-  for (const GroupAxis& axis : net.axes) sends += axis.size - 1;
-  return rounds(ask.kind) * sends * (two_way(net) ? 2 : 1);
-}
-
-namespace {
 
 constexpr std::array<int, 14> kPieces = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 constexpr double kSmallestPiece = 1e-6;  // of the largest
@@ -160,7 +107,7 @@ Seconds makespan(const std::vector<StageTime>& stages, const std::vector<double>
 }
 
 std::vector<double> best_shares(const CollectiveAsk& ask, const GroupNet& net) {
-  const std::vector<StageTime> stages = unit_times(ask, net, false);
+  const std::vector<StageTime> stages = unit_times(ask, net);
   if (ask.pieces > 0) return piece_shares(stages, ask.pieces);
   std::vector<double> best;
   Seconds least{std::numeric_limits<double>::infinity()};
@@ -188,15 +135,16 @@ CollectivePlan plan_pipelined(const CollectiveAsk& ask, const GroupNet& net,
 ClosedForm form_pipelined(const CollectiveAsk& ask, const GroupNet& net) {
   const std::vector<double> shares = best_shares(ask, net);
   return {
-      rounds(ask.kind) * makespan(unit_times(ask, net, false), shares),
+      rounds(ask.kind) * makespan(unit_times(ask, net), shares),
       times(ask.kind, fmt::format("{} pieces through the levels, max over levels of (A-1) * V/N "
                                   "* gathered/W1 and the ends",
                                   shares.size()))};
 }
 
 double sends_pipelined(const CollectiveAsk& ask, const GroupNet& net) {
-  const double pieces = static_cast<double>(best_shares(ask, net).size());
-  return sends_hierarchical(ask, net) * pieces / (two_way(net) ? 2 : 1);
+  double sends = 0;
+  for (const GroupAxis& axis : net.axes) sends += axis.size - 1;
+  return rounds(ask.kind) * sends * pieces_pipelined(ask, net);
 }
 
 int pieces_pipelined(const CollectiveAsk& ask, const GroupNet& net) {

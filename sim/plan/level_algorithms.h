@@ -11,15 +11,8 @@ namespace shardsim {
 
 std::string gathers_over_levels(const CollectiveAsk& ask, const GroupNet& net);  // why_not
 
-// All-gather over the outer level first, then inside with what has come in; reduce-scatter the
-// other way round; all-reduce is reduce-scatter inside, all-reduce across, all-gather inside. One
-// level after the other.
-CollectivePlan plan_hierarchical(const CollectiveAsk& ask, const GroupNet& net,
-                                 const std::vector<int>& fold);
-ClosedForm form_hierarchical(const CollectiveAsk& ask, const GroupNet& net);
-double sends_hierarchical(const CollectiveAsk& ask, const GroupNet& net);
-
-// The same in pieces: while one is inside, the next is outside. The pieces shrink (or grow) by the
+// All-gather over the outer level first, then inside with what has come in (as plan_by_axis), in
+// pieces: while one is inside, the next is outside. The pieces shrink (or grow) by the
 // ratio of two neighbouring levels' times, so that no level waits for another and what sticks out
 // at the end is small. Their number is the one with the least closed form, unless the ask names
 // one.

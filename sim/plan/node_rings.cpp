@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/file.h"
 #include "plan/algorithm_parts.h"
+#include "plan/gather_rings.h"
 
 namespace shardsim {
 
@@ -33,44 +33,17 @@ int rank_in(const GroupNet& net, const Nodes& nodes, int node, int position) {
 }
 
 // Ring `first`: through the positions from `first` on in nodes 0, 2, …, back in nodes 1, 3, …
-std::vector<int> ring_of(const GroupNet& net, const Nodes& nodes, int first) {
-  std::vector<int> ring;
+DevicePath ring_of(const GroupNet& net, const Nodes& nodes, int first) {
+  DevicePath ring;
+  ring.closed = true;
   for (int node = 0; node < nodes.count; ++node) {
     for (int i = 0; i < nodes.inside; ++i) {
       const int step = node % 2 == 0 ? i : nodes.inside - 1 - i;
-      ring.push_back(rank_in(net, nodes, node, (first + step) % nodes.inside));
+      ring.ranks.push_back(rank_in(net, nodes, node, (first + step) % nodes.inside));
     }
   }
+  ring.hops.resize(ring.ranks.size());
   return ring;
-}
-
-CollectivePlan gather_round(const PlanFrame& frame, const GroupNet& net, int direction) {
-  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
-  const Nodes nodes(net);
-  const int n = plan.ranks();
-  std::vector<std::vector<int>> rings;
-  for (int j = 0; j < nodes.inside; ++j) rings.push_back(ring_of(net, nodes, j));
-  std::vector<std::vector<std::uint32_t>> latest(rings.size(), std::vector<std::uint32_t>(n));
-  for (int t = 1; t < n; ++t) {
-    throw_if_interrupted();
-    for (std::size_t j = 0; j < rings.size(); ++j) {
-      const auto at = [&](int place) { return static_cast<std::size_t>((place % n + n) % n); };
-      std::vector<std::uint32_t> now(latest[j].size());
-      for (int i = 0; i < n; ++i) {
-        Send send{.from = rings[j][at(i)], .to = rings[j][at(i + direction)]};
-        send.chunks = {.origin = rings[j][at(i - direction * (t - 1))],
-                       .piece = static_cast<int>(j)};
-        send.share = plan.share_of(send.chunks);
-        // Hops inside and outside take unequally long: rings do not keep step with one another.
-        send.phase = (t - 1) * nodes.inside + static_cast<int>(j);
-        std::vector<std::uint32_t> waits;
-        if (t > 1) waits = {latest[j][at(i - direction)], latest[j][at(i)]};
-        now[at(i)] = plan.add(send, waits);
-      }
-      latest[j] = std::move(now);
-    }
-  }
-  return plan;
 }
 
 }  // namespace
@@ -87,10 +60,12 @@ std::string node_rings_suit(const CollectiveAsk& ask, const GroupNet& net) {
 
 CollectivePlan plan_node_rings(const CollectiveAsk& ask, const GroupNet& net,
                                const std::vector<int>& fold) {
-  const int rings = Nodes(net).inside;
-  const std::vector<double> shares(static_cast<std::size_t>(rings), 1.0 / rings);
-  return from_gather(ask.kind, [&](int d) {
-    return gather_round(frame("node-rings", net, fold, shares), net, d);
+  const Nodes nodes(net);
+  std::vector<DevicePath> rings;
+  for (int j = 0; j < nodes.inside; ++j) rings.push_back(ring_of(net, nodes, j));
+  const std::vector<double> shares(rings.size(), 1.0 / static_cast<double>(rings.size()));
+  return from_gather(ask.kind, [&](int) {
+    return gather_round_rings(frame("node-rings", net, fold, shares), rings);
   });
 }
 

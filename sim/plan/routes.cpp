@@ -67,14 +67,6 @@ Route walk(const Cluster& cluster, Coordinates at, std::pair<int, int> parts, in
   return route;
 }
 
-Route cable(const Cluster& cluster, const Coordinates& at, int axis, int displacement) {
-  const int stride = cluster.axes[static_cast<std::size_t>(axis)].stride;
-  must(displacement % stride == 0, "a cable of a full mesh joins two devices of the axis");
-  const int port = cluster.port_of(axis, displacement / stride);
-  const LinkId link = cluster.link(cluster.device(at), port);
-  return {1.0, {link}, cluster.latency(link)};
-}
-
 Route through_switch(const Cluster& cluster, const Level& level, const Coordinates& from,
                      const Coordinates& to) {
   Route route;
@@ -122,7 +114,9 @@ std::vector<Route> along(const Cluster& cluster, std::pair<int, int> parts,
   if (from == to) return {};
   std::vector<Route> result;
   if (axis.wiring == Wiring::full_mesh) {
-    result.push_back(cable(cluster, at, parts.second - 1, to - from));
+    const LinkId cable =
+        cluster.link(cluster.device(at), cluster.port_of(parts.second - 1, to - from));
+    result.push_back({1.0, {cable}, cluster.latency(cable)});
   } else {
     for (const Way& way : ways(axis, cluster.span_of(parts.first), from, to)) {
       result.push_back(walk(cluster, at, parts, way.hops));

@@ -1,10 +1,11 @@
 #include "plan/snake_algorithm.h"
 
 #include <algorithm>
+#include <array>
 
-#include "base/file.h"
 #include "plan/algorithm_parts.h"
 #include "plan/device_path.h"
+#include "plan/gather_rings.h"
 
 namespace shardsim {
 
@@ -22,72 +23,12 @@ std::string snake_suits(const CollectiveAsk& ask, const GroupNet& net) {
   return "a mesh of odd axes has no ring through all devices: one axis must be even";
 }
 
-namespace {
-
-// One direction round the cycle: in step t, the device in place i passes on the shard from t - 1
-// places behind it.
-class Round {
- public:
-  Round(CollectivePlan& plan, const DevicePath& path, int piece, int direction)
-      : plan_(plan),
-        path_(path),
-        piece_(piece),
-        direction_(direction),
-        latest_(path.ranks.size()) {}
-
-  void step(int t) {
-    const int n = static_cast<int>(path_.ranks.size());
-    std::vector<std::uint32_t> now(latest_.size());
-    for (int i = 0; i < n; ++i) {
-      const Hop& ahead = path_.hops[index(direction_ > 0 ? i : i - 1)];
-      const Hop hop = direction_ > 0 ? ahead : reversed(ahead);
-      Send send;
-      send.from = rank(i);
-      send.to = rank(i + direction_);
-      send.chunks = {.origin = rank(i - direction_ * (t - 1)), .piece = piece_};
-      send.share = plan_.share_of(send.chunks);
-      send.axis = hop.axis;
-      send.direction = hop.direction;
-      send.phase = t - 1;
-      std::vector<std::uint32_t> waits;
-      if (t > 1) waits = {latest_[index(i - direction_)], latest_[index(i)]};
-      now[index(i)] = plan_.add(send, waits);
-    }
-    latest_ = std::move(now);
-  }
-
- private:
-  std::size_t index(int place) const {
-    const int n = static_cast<int>(path_.ranks.size());
-    return static_cast<std::size_t>((place % n + n) % n);
-  }
-  int rank(int place) const { return path_.ranks[index(place)]; }
-
-  CollectivePlan& plan_;
-  const DevicePath& path_;
-  int piece_;
-  int direction_;
-  std::vector<std::uint32_t> latest_;  // [places] the last send from there
-};
-
-CollectivePlan gather_round(const PlanFrame& frame, const DevicePath& path) {
-  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
-  Round forwards(plan, path, 0, 1), backwards(plan, path, 1, -1);
-  for (int t = 1; t < plan.ranks(); ++t) {
-    throw_if_interrupted();
-    forwards.step(t);
-    backwards.step(t);
-  }
-  return plan;
-}
-
-}  // namespace
-
 CollectivePlan plan_snake(const CollectiveAsk& ask, const GroupNet& net,
                           const std::vector<int>& fold) {
   const DevicePath path = device_path(net);
+  const std::array<DevicePath, 2> both = {path, reversed(path)};
   return from_gather(ask.kind, [&](int) {
-    return gather_round(frame("snake", net, fold, {0.5, 0.5}), path);
+    return gather_round_rings(frame("snake", net, fold, {0.5, 0.5}), both);
   });
 }
 

@@ -154,39 +154,49 @@ double sends_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
   return rounds(ask.kind) * lanes * sends;
 }
 
+namespace {
+
+// Whether rings are gone round both ways, half of the data each.
+bool two_way(const GroupNet& net) {
+  return std::any_of(net.axes.begin(), net.axes.end(),
+                     [](const GroupAxis& a) { return a.wiring == Wiring::ring; });
+}
+
+}  // namespace
+
 CollectivePlan plan_by_axis(const CollectiveAsk& ask, const GroupNet& net,
                             const std::vector<int>& fold) {
-  const bool both = both_directions(net);
+  const bool both = two_way(net);
+  const char* name = levels(net) ? "hierarchical" : "axis-by-axis";
   return from_gather(ask.kind, [&](int d) {
-    return gather_in_steps(frame("axis-by-axis", net, fold, piece_shares({1.0}, both)),
-                           pipelines({rotated(net.axes.size(), 0)}, d, both));
+    return gather_in_steps(frame(name, net, fold, piece_shares({1.0}, both)),
+                           pipelines({outside_in(net)}, d, both));
   });
 }
 
-// One axis after the other; what was gathered before travels on (Scaling Book ch. 3).
+// One axis after the other; what was gathered before travels on (Scaling Book ch. 3; phases that
+// wait for one another add: collectives.md section 3.1).
 ClosedForm form_by_axis(const CollectiveAsk& ask, const GroupNet& net) {
   const double n = net.ranks();
   double before = 1;
   Seconds once;
-  for (const GroupAxis& axis : net.axes) {
-    const Bytes bundle = ask.bytes * (before / n);
-    if (walk_of(axis.wiring) == Walk::exchange) {
-      once += axis.latency + (axis.size - 1) * bundle / (axis.w1 * axis.ports);
-    } else {
-      const int lanes = both_directions(net) ? axis.ports : 1;
-      once += (axis.size - 1) * (axis.latency + bundle / (axis.w1 * lanes));
-    }
+  for (const int a : outside_in(net)) {
+    const GroupAxis& axis = net.axes[static_cast<std::size_t>(a)];
+    const int steps = walk_of(axis.wiring) == Walk::exchange ? 1 : axis.size - 1;
+    const Bytes lane = ask.bytes * (before / n / axis.ports);
+    once += steps * axis.latency + (axis.size - 1) * lane / axis.w1;
     before *= axis.size;
   }
   return {rounds(ask.kind) * once,
-          times(ask.kind, "sum over axes of (A-1) * (a + V/N * gathered/(ports*W1)), a once on a "
-                          "switch")};
+          times(ask.kind,
+                "sum over axes of (A-1) * (a + V/N * gathered/(ports*W1)), a once on a "
+                "switch")};
 }
 
 double sends_by_axis(const CollectiveAsk& ask, const GroupNet& net) {
   double steps = 0;
   for (const GroupAxis& axis : net.axes) steps += axis.size - 1;
-  return rounds(ask.kind) * steps * (both_directions(net) ? 2 : 1);
+  return rounds(ask.kind) * steps * (two_way(net) ? 2 : 1);
 }
 
 }  // namespace shardsim

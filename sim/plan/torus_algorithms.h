@@ -17,7 +17,9 @@ CollectivePlan plan_all_axes(const CollectiveAsk& ask, const GroupNet& net,
 ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net);
 double sends_all_axes(const CollectiveAsk& ask, const GroupNet& net);
 
-// One axis after the other.
+// One axis after the other, outer levels first: reduce-scatter the other way round, all-reduce is
+// reduce-scatter inside, all-reduce across, all-gather inside. `axis-by-axis` in one level,
+// `hierarchical` over several.
 CollectivePlan plan_by_axis(const CollectiveAsk& ask, const GroupNet& net,
                             const std::vector<int>& fold);
 ClosedForm form_by_axis(const CollectiveAsk& ask, const GroupNet& net);

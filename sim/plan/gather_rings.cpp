@@ -1,0 +1,34 @@
+#include "plan/gather_rings.h"
+
+#include "base/file.h"
+
+namespace shardsim {
+
+CollectivePlan gather_round_rings(const PlanFrame& frame, std::span<const DevicePath> rings) {
+  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
+  const std::size_t n = static_cast<std::size_t>(plan.ranks());
+  std::vector<std::vector<std::uint32_t>> latest(rings.size(), std::vector<std::uint32_t>(n));
+  int phase = 0;
+  for (std::size_t t = 1; t < n; ++t) {
+    throw_if_interrupted();
+    for (std::size_t j = 0; j < rings.size(); ++j, ++phase) {
+      std::vector<std::uint32_t> now(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        Send send{.from = rings[j].ranks[i], .to = rings[j].ranks[(i + 1) % n]};
+        send.chunks = {.origin = rings[j].ranks[(i + n - (t - 1)) % n],
+                       .piece = static_cast<int>(j)};
+        send.share = plan.share_of(send.chunks);
+        send.axis = rings[j].hops[i].axis;
+        send.direction = rings[j].hops[i].direction;
+        send.phase = phase;
+        std::vector<std::uint32_t> waits;
+        if (t > 1) waits = {latest[j][(i + n - 1) % n], latest[j][i]};
+        now[i] = plan.add(send, waits);
+      }
+      latest[j] = std::move(now);
+    }
+  }
+  return plan;
+}
+
+}  // namespace shardsim
