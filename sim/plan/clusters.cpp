@@ -79,6 +79,19 @@ class Checker {
     }
   }
 
+  // What a switch above those of the level below cannot have: ports of its own.
+  void only_with_ports(const LevelSpec& level) {
+    const auto needs_ports = [&](const auto& choice, const char* key) {
+      if (!choice.given) return;
+      refuse(choice.pos,
+             fmt::format("expected {} on a level with a bandwidth, found it on {}", key, level.name),
+             "its switches join those of the level below, by the oversubscription");
+    };
+    needs_ports(level.nics_per_device, "nics_per_device");
+    needs_ports(level.devices_per_nic, "devices_per_nic");
+    needs_ports(level.efficiency, "efficiency");
+  }
+
  private:
   void refuse(const SourcePos& pos, std::string message, std::string hint = {}) {
     problems_.push_back({pos, std::move(message), std::move(hint)});
@@ -109,6 +122,12 @@ class Checker {
     if (!grid(row) && level.double_link.given) {
       refuse(level.double_link.pos,
              fmt::format("expected double_link on a grid only, found it on a {}", row.name));
+    }
+    const bool pair = std::any_of(level.axes.begin(), level.axes.end(),
+                                  [](const AxisSpec& axis) { return axis.size == 2; });
+    if (grid(row) && level.double_link.given && !pair) {
+      refuse(level.double_link.pos, "expected double_link with an axis of 2, found none",
+             "on longer axes every neighbour has a cable of its own");
     }
     std::vector<std::string> names;
     for (const AxisSpec& axis : level.axes) names.push_back(axis.name);
@@ -183,10 +202,12 @@ std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
       part.latency = link.latency;
       efficiency = link.efficiency;
     } else if (!level.bandwidth.given) {
-      const bool above = part.row->wiring == Wiring::star && !parts.empty() &&
+      const bool above = part.row->wiring == Wiring::star && !part.row->rails && !parts.empty() &&
                          parts.back().row->wiring == Wiring::star;
       part.climbs = above && level.oversubscription.given;
-      if (!part.climbs) {
+      if (part.climbs) {
+        checker.only_with_ports(level);
+      } else {
         problems.push_back(
             {level.pos, fmt::format("expected a bandwidth for level {}, found none", level.name),
              above ? "or an oversubscription: then it joins the switches of the level below"

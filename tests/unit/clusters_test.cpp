@@ -189,6 +189,19 @@ TEST_CASE("levels: who owns the ports, what an oversubscribed leaf leaves") {
   CHECK(group_net(c, spine).axes[0].w1 / BytesPerSec{1e9} == doctest::Approx(50.0 / 3));
 }
 
+TEST_CASE("a group spans several levels whatever the order of its axes") {
+  Cluster c = cluster("switch:2 | switch:4");
+  std::vector<Problem> problems;
+  place_mesh(mesh_of({sized("X", 2), sized("Y", 2), sized("Z", 2)}, "row-major"), c, problems);
+  REQUIRE(problems.empty());
+  const CollectiveAsk gather{Collective::all_gather, Bytes{64e6}, 1};
+  const AlgorithmRow* row = find_algorithm("hierarchical");
+  const std::vector<int> outside_twice = {0, 2, 1}, outside = {0, 1}, whole = {0, 1, 2};
+  CHECK(row->why_not(gather, group_net(c, outside_twice)).empty());
+  CHECK(row->why_not(gather, group_net(c, whole)).empty());
+  CHECK(row->why_not(gather, group_net(c, outside)) == "the group is inside one level");
+}
+
 TEST_CASE("what a mesh gets wrong") {
   CHECK(problems_of(mesh_of({sized("X", 4), sized("Y", 4)}, "row-major"), "ring:8") ==
         "expected mesh sizes that multiply to the 8 devices of ring:8, found 4 x 4 = 16; ");
