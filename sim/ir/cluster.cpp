@@ -214,6 +214,14 @@ Fold Fold::orbits(const Cluster& cluster) {
   return fold;
 }
 
+std::uint32_t Fold::orbit_of(const Cluster& cluster, LinkId link) const {
+  const auto id = static_cast<std::uint32_t>(link);
+  const auto ports = static_cast<std::uint32_t>(cluster.ports.size());
+  const auto owned = static_cast<std::uint32_t>(cluster.port_links());
+  if (id >= owned) return static_cast<std::uint32_t>(classes()) * ports + id - owned;
+  return class_of(cluster, cluster.owner(link)) * ports + id % ports;
+}
+
 int Fold::stabiliser(const Cluster& cluster, const Port& port) const {
   int n = 1;
   for (std::size_t i = 0; i < port.block.size(); ++i) {

@@ -159,6 +159,9 @@ struct Fold {
   DeviceId representative(const Cluster&, DeviceId device) const;  // coordinates modulo step
   std::uint32_t class_of(const Cluster&, DeviceId device) const;   // 0 .. classes() - 1
   std::vector<DeviceId> representatives(const Cluster&) const;     // [classes]
+  // The number of a link's orbit: those of ports by the class of their owner, then explicit links,
+  // which nothing folds.
+  std::uint32_t orbit_of(const Cluster&, LinkId link) const;
   // How many translations of the group map a link of the port onto itself: so many times is it
   // loaded by an orbit of messages that each pass it once.
   int stabiliser(const Cluster&, const Port& port) const;

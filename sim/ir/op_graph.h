@@ -59,6 +59,7 @@ struct Origin {
 struct NetLink {
   std::string name = {};       // "x+", or "x+ of device 3" when nothing is folded
   BytesPerSec bandwidth = {};  // of each physical link in it
+  std::uint32_t owner = 0;     // class of the device that it leaves; nodes of a graph by number
 };
 
 struct OpGraph {

@@ -304,24 +304,19 @@ class TemplateMaker {
 
   // Shares of V by link of the plan's own fold, which may be finer than the builder's.
   struct LinkLoads {
-    std::unordered_map<std::uint64_t, std::pair<std::uint32_t, double>> shares;  // orbit, share
+    std::unordered_map<std::uint32_t, std::pair<std::uint32_t, double>> shares;  // orbit, share
 
     void add(const TemplateMaker& maker, LinkId link, double share) {
-      auto& [orbit, sum] = shares[maker.plan_link(link)];
+      auto& [orbit, sum] = shares[maker.plan_fold_.orbit_of(maker.cluster_, link)];
       orbit = maker.builder_.link_index(link);
       sum += share * maker.plan_orbits_on(link);
     }
   };
 
-  std::uint64_t plan_link(LinkId link) const {
-    const std::uint64_t ports = cluster_.ports.size();
-    return plan_fold_.class_of(cluster_, cluster_.owner(link)) * ports +
-           static_cast<std::uint64_t>(link) % ports;
-  }
-
   // How often an orbit under the plan's fold loads the link, for each time that one under the
   // builder's does (the builder divides the bandwidth by the latter).
   double plan_orbits_on(LinkId link) const {
+    if (static_cast<std::size_t>(link) >= cluster_.port_links()) return 1;
     const Port& port = cluster_.port(link);
     return static_cast<double>(plan_fold_.stabiliser(cluster_, port)) /
            builder_.fold().stabiliser(cluster_, port);

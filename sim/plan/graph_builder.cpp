@@ -9,35 +9,30 @@ GraphBuilder::GraphBuilder(const Cluster& cluster, const Fold& fold)
   const std::vector<DeviceId> devices = fold.representatives(cluster);
   graph_.device_classes = static_cast<std::uint32_t>(devices.size());
   graph_.links.reserve(devices.size() * cluster.ports.size());
+  std::uint32_t owner = 0;
   for (const DeviceId device : devices) {
     for (std::size_t p = 0; p < cluster.ports.size(); ++p) {
       const LinkId link = cluster.link(device, static_cast<int>(p));
       add_link(link, devices.size() == 1 ? cluster.ports[p].name : cluster.link_name(link),
-               fold.stabiliser(cluster, cluster.ports[p]));
+               fold.stabiliser(cluster, cluster.ports[p]), owner);
     }
+    ++owner;
   }
   for (std::size_t i = 0; i < cluster.cables.size(); ++i) {
     const LinkId link{static_cast<std::uint32_t>(cluster.port_links() + i)};
-    add_link(link, cluster.link_name(link), 1);
+    add_link(link, cluster.link_name(link), 1, cluster.cables[i].from);
   }
 }
 
 // A missing link keeps its place; no route passes it.
-void GraphBuilder::add_link(LinkId link, std::string name, int carries) {
+void GraphBuilder::add_link(LinkId link, std::string name, int carries, std::uint32_t owner) {
   const LinkChange is = cluster_.figures(link);
   graph_.links.push_back(
-      {is.missing ? name + " (missing)" : std::move(name), is.bandwidth / carries});
+      {is.missing ? name + " (missing)" : std::move(name), is.bandwidth / carries, owner});
 }
 
 std::uint32_t GraphBuilder::link_index(LinkId link) const {
-  const auto ports = static_cast<std::uint32_t>(cluster_.ports.size());
-  const auto owned = static_cast<std::uint32_t>(cluster_.port_links());
-  if (static_cast<std::uint32_t>(link) >= owned) {
-    return static_cast<std::uint32_t>(fold_.classes()) * ports + static_cast<std::uint32_t>(link) -
-           owned;
-  }
-  return fold_.class_of(cluster_, cluster_.owner(link)) * ports +
-         static_cast<std::uint32_t>(link) % ports;
+  return fold_.orbit_of(cluster_, link);
 }
 
 std::size_t GraphBuilder::RouteHash::operator()(const std::vector<std::uint32_t>& links) const {

@@ -36,7 +36,7 @@ class GraphBuilder {
 
  private:
   // `carries`: how often the link takes each orbit of messages.
-  void add_link(LinkId link, std::string name, int carries);
+  void add_link(LinkId link, std::string name, int carries, std::uint32_t owner);
 
   struct RouteHash {
     std::size_t operator()(const std::vector<std::uint32_t>& links) const;

@@ -107,7 +107,6 @@ void link_counters(const Run& run, Array& events) {
       changes[link][to] -= rate;
     }
   }
-  const auto ports = static_cast<std::uint32_t>(run.plan.cluster.ports.size());
   for (std::size_t link = 0; link < changes.size(); ++link) {
     double rate = 0;
     const double noise = 1e-9 * (run.graph.links[link].bandwidth / BytesPerSec{1e9});
@@ -116,7 +115,7 @@ void link_counters(const Run& run, Array& events) {
       if (std::abs(change) <= noise) continue;
       events.push_back(Object{{"ph", "C"},
                               {"name", "link " + run.graph.links[link].name},
-                              {"pid", static_cast<std::int64_t>(link / ports)},
+                              {"pid", static_cast<std::int64_t>(run.graph.links[link].owner)},
                               {"ts", time},
                               {"args", Object{{"GB/s", rate > noise ? rate : 0.0}}}});
     }
