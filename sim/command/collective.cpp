@@ -234,6 +234,12 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
   check_root(args, kinds, net.ranks(), problems);
   check_count("--pieces", args.pieces, problems);
   check_count("--window", args.window, problems);
+  if (args.window && *args.window >= net.ranks()) {
+    problems.push_back({argument_pos("--window", std::to_string(*args.window)),
+                        fmt::format("expected at most the {} other ranks at once, found {}",
+                                    net.ranks() - 1, *args.window),
+                        ""});
+  }
   throw_if_any(problems);
   Calls made;
   for (const Wanted& wanted : kinds) {
@@ -248,8 +254,10 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
       call.ask.window = args.window.value_or(0);
     }
     if (args.bytes_per_rank) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
-    const AlgorithmChoice choice =
-        pick_algorithm(wanted.algorithm, call.ask, net, wanted.pos, problems);
+    SourcePos pos = wanted.pos;
+    if (call.ask.window > 0) pos = argument_pos("--window", std::to_string(call.ask.window));
+    if (call.ask.pieces > 0) pos = argument_pos("--pieces", std::to_string(call.ask.pieces));
+    const AlgorithmChoice choice = pick_algorithm(wanted.algorithm, call.ask, net, pos, problems);
     call.algorithm = choice.row;
     made.reasons.push_back(choice.reason);
     made.calls.push_back(std::move(call));

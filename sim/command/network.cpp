@@ -82,6 +82,15 @@ StatedNetwork stated_network(const NetworkArguments& args, std::vector<Problem>&
     innermost.latency = {quantity("--latency", args.latency, parse_seconds, problems),
                          argument_pos("--latency", args.latency), true};
   }
+  if (!run.topology.links.empty()) {
+    for (const auto& [option, text] :
+         {std::pair{"--bandwidth", &args.bandwidth}, std::pair{"--latency", &args.latency}}) {
+      if (text->empty()) continue;
+      problems.push_back({argument_pos(option, *text),
+                          fmt::format("expected no {} with an explicit graph, found one", option),
+                          "every link of the graph states its own"});
+    }
+  }
   if (!args.chip.empty()) run.chip_spec = load_chip(args.chip);
   StatedNetwork stated;
   stated.priced = innermost.bandwidth.given || run.chip_spec.link_bandwidth.given ||

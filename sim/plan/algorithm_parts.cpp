@@ -46,7 +46,8 @@ std::vector<int> outside_in(const GroupNet& net) {
 
 bool one_grid(const GroupNet& net) {
   return !levels(net) && std::none_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
-    return axis.wiring == Wiring::star || axis.wiring == Wiring::full_mesh;
+    return axis.wiring == Wiring::star || axis.wiring == Wiring::full_mesh ||
+           axis.wiring == Wiring::graph;
   });
 }
 
@@ -59,7 +60,7 @@ bool one_way(const GroupAxis& axis) {
 }
 
 bool same_links(const GroupNet& net) {
-  return net.graph == nullptr &&
+  return net.graph == nullptr && !net.strided &&
          std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
            return axis.w1 == net.axes[0].w1 && axis.latency == net.axes[0].latency;
          });

@@ -23,7 +23,7 @@ std::vector<int> outside_in(const GroupNet& net);  // its axes, outermost level 
 bool one_grid(const GroupNet& net);   // neighbours joined, in one level: ring, line, torus, mesh
 bool wrapped(const GroupAxis& axis);  // a ring
 bool one_way(const GroupAxis& axis);  // of its links
-// Every axis has the same link bandwidth and latency.
+// Every axis has the same link bandwidth and latency, and its links are the group's alone.
 bool same_links(const GroupNet& net);
 
 // Folds (AlgorithmRow::fold): of a plan that translations map onto itself, and of one with nothing

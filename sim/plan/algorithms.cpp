@@ -99,7 +99,7 @@ bool take_slowest(const Cluster& cluster, const Axis& axis, GroupAxis& made) {
 
 // The ranks of the group one after the other; each step leads to the next.
 GroupNet graph_net(const Cluster& cluster, std::span<const int> axes) {
-  GroupNet net{{}, &cluster, false};
+  GroupNet net{{}, &cluster};
   GroupAxis made{1, Wiring::graph, {}, {}};
   for (const int a : axes) {
     const int size = cluster.axes[static_cast<std::size_t>(a)].size;
@@ -141,6 +141,10 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
     net.axes.back().axes.push_back(a);
     before = &axis;
   }
+  net.strided = std::any_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& made) {
+    const Axis& minor = cluster.axes[static_cast<std::size_t>(made.axes.back())];
+    return minor.stride > 1 && minor.wiring != Wiring::star;
+  });
   return net;
 }
 

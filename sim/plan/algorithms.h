@@ -49,7 +49,8 @@ struct GroupNet {
   // An explicit graph, one axis of which w1 and latency are those of a step to the next rank;
   // plan/routed_load.h has the rest. Otherwise nullptr.
   const Cluster* graph = nullptr;
-  bool uneven = false;  // single links differ: w1 is the slowest one's, and closed forms estimates
+  bool strided = false;  // neighbours lie several links apart: groups share those between
+  bool uneven = false;   // single links differ: w1 is the slowest one's, and closed forms estimates
 
   int ranks() const;
   std::vector<int> sizes() const;

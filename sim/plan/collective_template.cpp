@@ -40,6 +40,7 @@ class TemplateMaker {
         plan_(plan),
         plan_fold_(builder.fold()),
         router_(builder.cluster()) {
+    unlike_ = net.graph != nullptr || net.uneven;
     one_way_to_neighbours_ = cluster_.cables.empty() &&
                              std::none_of(cluster_.changed.begin(), cluster_.changed.end(),
                                           [](const auto& link) { return link.second.missing; });
@@ -63,7 +64,7 @@ class TemplateMaker {
       group.last = static_cast<std::uint32_t>(made_.ops.size());
       made_.groups.push_back(std::move(group));
     }
-    made_.phases = static_cast<std::uint32_t>(phases_.size());
+    made_.phases = unlike_ ? unlike_phases_ : static_cast<std::uint32_t>(phases_.size());
     return finish();
   }
 
@@ -173,8 +174,9 @@ class TemplateMaker {
     return delays_[latency] = push(pause(latency, device), {});
   }
 
-  // Sends of one phase and one latency start together.
+  // Sends of one phase and one latency start together, where links are alike.
   std::uint32_t phase_of(int phase, Seconds latency) {
+    if (unlike_) return unlike_phases_++;
     const std::pair<int, Seconds> key{phase, latency};
     if (key == last_phase_.first) return last_phase_.second;
     const auto next = static_cast<std::uint32_t>(phases_.size());
@@ -387,6 +389,8 @@ class TemplateMaker {
   Router router_;
   bool one_way_to_neighbours_ = true;  // that of hop(): no graph, and no detours
   CollectiveTemplate made_;
+  bool unlike_ = false;  // single links differ: every send is a phase of its own
+  std::uint32_t unlike_phases_ = 0;
   std::map<std::pair<int, Seconds>, std::uint32_t> phases_;
   std::pair<std::pair<int, Seconds>, std::uint32_t> last_phase_{{-1, Seconds{}}, 0};
   std::map<Seconds, std::uint32_t> delays_;

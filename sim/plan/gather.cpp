@@ -79,6 +79,9 @@ class Stage {
     if (walk == Walk::to_ends) lanes_.push_back({-1, none()});
   }
 
+  // Begins when this send has ended instead of rank by rank.
+  void start_after(std::uint32_t send) { start_ = send; }
+
   int steps() const {
     if (walk_ == Walk::exchange) return 1;
     return pipeline_.steps < 0 ? size_ - 1 : pipeline_.steps;
@@ -125,6 +128,7 @@ class Stage {
   Sends none() const { return Sends(ranks_.all().size(), kNone); }
 
   Sends ready(int rank) const {
+    if (start_ != kNone) return {start_};
     Sends result = before_ == nullptr ? Sends{} : before_->done(rank);
     if (ahead_ == nullptr) return result;
     const Sends port = ahead_->done(rank);
@@ -198,6 +202,7 @@ class Stage {
   Walk walk_;
   const Stage* before_;
   const Stage* ahead_;
+  std::uint32_t start_ = kNone;
   std::uint32_t spread_ = 0;
   std::vector<Lane> lanes_;
   Sends join_;  // [representatives] of an exchange
@@ -224,20 +229,53 @@ std::size_t send_count(const CollectivePlan& plan, std::span<const Pipeline> pip
 
 }  // namespace
 
+namespace {
+
+// Whether pieces that take the axes in other orders wait for one another between stages. The ranks
+// of a line are done at different times; those done early would disturb pieces that are still on
+// the links of their next axis.
+bool stages_meet(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
+  const bool lines =
+      std::find(frame.walk.begin(), frame.walk.end(), Walk::to_ends) != frame.walk.end();
+  return lines && pipelines.front().order != pipelines.back().order;
+}
+
+using Stages = std::vector<std::vector<std::unique_ptr<Stage>>>;  // [pipelines][stages]
+
+// A join of everything that the latest stages sent.
+std::uint32_t end_of(const Stages& made, const Ranks& ranks, int phase, CollectivePlan& plan) {
+  Sends waits;
+  for (const auto& stages : made) {
+    for (const int rank : ranks.all()) {
+      const Sends done = stages.back()->done(rank);
+      waits.insert(waits.end(), done.begin(), done.end());
+    }
+  }
+  std::sort(waits.begin(), waits.end());
+  waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+  const int stage = static_cast<int>(made.front().size()) - 1;
+  return plan.add(Send{.phase = phase, .stage = stage}, waits);
+}
+
+}  // namespace
+
 CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
   CollectivePlan plan = empty_plan(frame, Collective::all_gather);
   const Ranks ranks(plan);
   std::size_t stages = 0;
   for (const Pipeline& p : pipelines) stages = std::max(stages, p.order.size());
-  std::vector<std::vector<std::unique_ptr<Stage>>> made(pipelines.size());
+  Stages made(pipelines.size());
   int phase = 0;
   plan.reserve(send_count(plan, pipelines), 2 * send_count(plan, pipelines));
   for (std::size_t s = 0; s < stages; ++s) {
     int steps = 0;
+    std::uint32_t start = kNone;
+    if (s > 0 && stages_meet(frame, pipelines)) start = end_of(made, ranks, phase - 1, plan);
     for (std::size_t p = 0; p < pipelines.size(); ++p) {
       const Stage* before = s == 0 ? nullptr : made[p].back().get();
       const Walk walk = walk_along(frame, pipelines[p].order[s]);
       made[p].push_back(std::make_unique<Stage>(plan, ranks, pipelines[p], s, walk, before));
+      made[p].back()->start_after(start);
       steps = std::max(steps, made[p].back()->steps());
     }
     for (int step = 1; step <= steps; ++step) {

@@ -55,6 +55,14 @@ class Overrides {
     }
   }
 
+  // Something must be left of every override when all are applied: a later one wins.
+  void require_effect(const OverrideSpec& o) {
+    const auto its = [&](const auto& entry) { return entry.second == &o; };
+    if (std::any_of(last_.begin(), last_.end(), its)) return;
+    if (std::any_of(last_speed_.begin(), last_speed_.end(), its)) return;
+    refuse(o.pos, "expected an override with an effect, found one that later ones undo");
+  }
+
  private:
   void refuse(const SourcePos& pos, std::string message, std::string hint = {}) {
     problems_.push_back({pos, std::move(message), std::move(hint)});
@@ -128,6 +136,7 @@ class Overrides {
     for (const DeviceId device : devices_at(o.at)) {
       changes = changes || cluster_.speed_of(device) != o.speed.value;
       cluster_.speed[device] = o.speed.value;
+      last_speed_[device] = &o;
       if (o.speed.value == 1) cluster_.speed.erase(device);
     }
     if (!changes)
@@ -233,6 +242,7 @@ class Overrides {
       if (is == was) continue;
       changes = true;
       cluster_.changed[link] = is;
+      last_[link] = &o;
     }
     if (!changes) refuse(o.pos, "expected a change, found the figures that the link has");
     const bool cut = std::any_of(links.begin(), links.end(), [&](LinkId link) {
@@ -250,6 +260,8 @@ class Overrides {
 
   Cluster& cluster_;
   std::vector<Problem>& problems_;
+  std::map<LinkId, const OverrideSpec*> last_;  // to change a link
+  std::map<DeviceId, const OverrideSpec*> last_speed_;
 };
 
 }  // namespace
@@ -257,7 +269,10 @@ class Overrides {
 void apply_overrides(const std::vector<OverrideSpec>& overrides, Cluster& cluster,
                      std::vector<Problem>& problems) {
   Overrides all(cluster, problems);
+  const std::size_t before = problems.size();
   for (const OverrideSpec& written : overrides) all.apply(written);
+  if (problems.size() != before) return;
+  for (const OverrideSpec& written : overrides) all.require_effect(written);
 }
 
 }  // namespace shardsim

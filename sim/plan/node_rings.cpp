@@ -1,6 +1,7 @@
 #include "plan/node_rings.h"
 
 #include <algorithm>
+#include <set>
 
 #include "plan/algorithm_parts.h"
 #include "plan/gather_rings.h"
@@ -55,7 +56,13 @@ std::string node_rings_suit(const CollectiveAsk& ask, const GroupNet& net) {
   const bool switches = std::all_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
     return axis.wiring == Wiring::star;
   });
-  return switches ? "" : "it is for nodes with a switch inside and switches outside";
+  if (!switches) return "it is for nodes with a switch inside and switches outside";
+  const Nodes nodes(net);
+  std::set<int> inside, outside;  // ports that routes begin with
+  for (const GroupAxis& axis : net.axes) {
+    (axis.level == nodes.level ? inside : outside).insert(axis.climbs.front().first);
+  }
+  return inside == outside ? "its nodes have no NICs of their own" : "";
 }
 
 CollectivePlan plan_node_rings(const CollectiveAsk& ask, const GroupNet& net,

@@ -50,9 +50,10 @@ Chosen<std::vector<Chosen<std::string>>> wrapped_axes(const LevelSpec& level, co
 void settle(LevelSpec& level, const IciSpec& ici, std::vector<Problem>& problems) {
   if (level.kind.value != kSlice) return;
   if (ici.chip.empty()) {
-    problems.push_back({level.kind.pos,
-                        "expected a chip that comes in slices beside a tpu-slice, found none",
-                        "write torus or mesh, or a chip such as tpu-v5p"});
+    problems.push_back(
+        {level.kind.pos,
+         "expected a tpu-slice of a chip that comes in slices, found another chip or none",
+         "name a chip such as tpu-v5p, or write torus or mesh"});
     return;
   }
   if (level.wrap.given) {

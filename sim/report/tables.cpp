@@ -72,11 +72,13 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
     const Seconds time = metrics.collective_time[i];
     const bool alone = run.plan.collectives.size() == 1;
     text += line("simulated", fmt::format("{:<14} {}", fine_text(time), engine_text(run)));
-    text += line("closed form", fmt::format("{:<14} {}; {}{}", fine_text(c.analytic),
-                                            against(time, c.analytic), c.formula,
-                                            !alone    ? " (for this one alone)"
-                                            : c.exact ? ""
-                                                      : " (an estimate)"));
+    text += line(
+        "closed form",
+        fmt::format("{:<14} {}; {}{}", fine_text(c.analytic), against(time, c.analytic), c.formula,
+                    !alone                      ? " (for this one alone)"
+                    : c.exact                   ? ""
+                    : run.grain == Grain::fluid ? " (an estimate; the fluid grain may rest on it)"
+                                                : " (an estimate)"));
     if (c.textbook != Seconds{0}) {
       text += line("textbook", fmt::format("{:<14} {}; {}", fine_text(c.textbook),
                                            against(time, c.textbook), c.textbook_formula));

@@ -412,6 +412,30 @@ TEST_CASE("auto takes the smallest closed form and names the runner-up") {
   }
 }
 
+TEST_CASE("all axes of a longer mesh: pieces in other orders wait for one another") {
+  for (const double latency : {0.0, 1e-6}) {
+    for (const Collective kind : {Collective::all_gather, Collective::reduce_scatter}) {
+      const Case c{"mesh:7x7", find_algorithm("all-axes"), {kind, kV, 1}};
+      const Lowered full = lowered(c, Seconds{latency}, true);
+      CHECK(full.plan.collectives.front().exact);
+      CHECK(off(replay_simgrid(full.graph).makespan(), full.plan.collectives.front().analytic) <
+            1e-9);
+    }
+  }
+}
+
+TEST_CASE("rings of nodes need NICs; strided groups share links, so rooted kinds are estimates") {
+  const Cluster leaves = cluster("switch:4 | switch:2 /4");
+  const CollectiveAsk gather{Collective::all_gather, kV, 1};
+  CHECK(find_algorithm("node-rings")->why_not(gather, group_net(leaves, all_axes(leaves))) ==
+        "its nodes have no NICs of their own");
+  Cluster ring = cluster("ring:6");
+  split_axis(ring, 0, 3);
+  const std::vector<int> strided = {0};
+  const CollectiveAsk scatter{Collective::scatter, kV, 1};
+  CHECK(!find_algorithm("direct")->closed_form(scatter, group_net(ring, strided)).exact);
+}
+
 TEST_CASE("a switch that adds: named anywhere, by auto only where it is declared") {
   Cluster c = cluster("switch:8");
   const CollectiveAsk reduce{Collective::all_reduce, kV, 1};

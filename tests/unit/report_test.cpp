@@ -61,6 +61,11 @@ Run handmade() {
   return run;
 }
 
+bool exact(const Plan& plan) {
+  return std::all_of(plan.collectives.begin(), plan.collectives.end(),
+                     [](const CollectiveInstance& c) { return c.exact; });
+}
+
 Run configured(const std::string& name, LowerOptions options = {},
                Timeline (*engine)(const OpGraph&) = replay_simgrid) {
   const RunSpec spec = load_run(data_dir() + "/configs/runs/" + name + ".yaml");
@@ -73,7 +78,8 @@ Run configured(const std::string& name, LowerOptions options = {},
   run.graph = std::move(lowered.graph);
   CHECK(check(run.graph).empty());
   run.timeline = engine(run.graph);
-  CHECK(check(run.timeline, run.graph).empty());
+  // The ideal engine lets sends over unlike links pass one another.
+  if (engine == replay_simgrid || exact(run.plan)) CHECK(check(run.timeline, run.graph).empty());
   return run;
 }
 
@@ -108,8 +114,15 @@ TEST_CASE("every run file simulates; its parts add up; folded, full, fluid and i
     CHECK(std::abs(m.step.v - (m.compute + m.exposed + m.rest).v) <= 1e-12 * m.step.v);
     CHECK(std::abs(m.rest.v) <= 1e-9 * m.step.v);  // nothing overlaps and nothing waits
     CHECK(relative(measure(configured(name, {Grain::flow, true})).step, m.step) < 1e-9);
-    CHECK(relative(measure(configured(name, {Grain::fluid, false})).step, m.step) < 1e-9);
-    CHECK(relative(measure(configured(name, {}, replay_ideal)).step, m.step) < 1e-9);
+    const Seconds fluid = measure(configured(name, {Grain::fluid, false})).step;
+    const Seconds ideal = measure(configured(name, {}, replay_ideal)).step;
+    CHECK(ideal.v <= m.step.v * (1 + 1e-9));
+    if (!exact(run.plan)) {  // over unlike links: an estimate, stated as one
+      CHECK(relative(fluid, m.step) < 0.05);
+      continue;
+    }
+    CHECK(relative(fluid, m.step) < 1e-9);
+    CHECK(relative(ideal, m.step) < 1e-9);
     for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
       CAPTURE(run.plan.collectives[i].tensor);
       CHECK(relative(m.collective_time[i], run.plan.collectives[i].analytic) < 1e-6);
