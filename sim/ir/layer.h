@@ -17,6 +17,7 @@ struct LayerTensor {
   std::string name;
   std::vector<std::string> dims;
   TensorRole role = TensorRole::activation;
+  double element_bytes = 0;  // of its own; 0: those of its role (element_bytes in plan/cost.h)
 };
 
 struct LayerStatement {
@@ -24,10 +25,11 @@ struct LayerStatement {
   int out = 0;  // index into Layer::tensors
   std::vector<int> in;
   std::string function;
-  std::string norm_dim;
+  std::string over_dim;
   bool causal = false;
   std::string text;
   SourcePos pos;
+  int number = 0;  // of the statement as written, from 1; parts of one share it
 };
 
 struct NamedDim {

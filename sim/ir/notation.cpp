@@ -26,16 +26,16 @@ bool operand(ArrayParser& p, Statement& s) {
   return true;
 }
 
-bool norm_arguments(ArrayParser& p, Statement& s) {
-  s.kind = StatementKind::norm;
-  if (!operand(p, s) || !p.expect(',', "and the dim to normalise over, as in norm(X, D)"))
-    return false;
+// f(X, D: one of the functions over the rows of a dim; `what`: "to normalise over".
+bool rows_of_dim(ArrayParser& p, Statement& s, const Word& function, std::string_view what) {
+  s.function = function.text;
+  const std::string example = fmt::format("and the dim {}, as in {}(X, D)", what, function.text);
+  if (!operand(p, s) || !p.expect(',', example)) return false;
   const Word dim = p.word();
-  s.norm_dim = dim.text;
+  s.over_dim = dim.text;
   const std::size_t length = std::max<std::size_t>(1, dim.text.size());
   if (dim.text.empty()) {
-    p.fail(dim.offset, length,
-           fmt::format("expected the dim to normalise over, found {}", p.found()));
+    p.fail(dim.offset, length, fmt::format("expected the dim {}, found {}", what, p.found()));
     return false;
   }
   const bool known = p.context().dims.empty() || contains(p.context().dims, dim.text);
@@ -46,11 +46,36 @@ bool norm_arguments(ArrayParser& p, Statement& s) {
   } else if (!s.in[0].bare && s.in[0].sharding.find(dim.text) == nullptr) {
     p.fail(dim.offset, length, fmt::format("{} has no dim {}", s.in[0].name, dim.text));
   }
-  if (p.accept(',') && !operand(p, s)) return false;
-  return p.expect(')', "to close norm(");
+  return true;
 }
 
-bool attention_arguments(ArrayParser& p, Statement& s) {
+bool close(ArrayParser& p, const Word& function) {
+  return p.expect(')', fmt::format("to close {}(", function.text));
+}
+
+bool norm_arguments(ArrayParser& p, Statement& s, const Word& function) {
+  s.kind = StatementKind::norm;
+  if (!rows_of_dim(p, s, function, "to normalise over")) return false;
+  if (function.text != "softmax" && p.accept(',') && !operand(p, s)) return false;
+  return close(p, function);
+}
+
+bool reduce_arguments(ArrayParser& p, Statement& s, const Word& function) {
+  s.kind = StatementKind::reduce;
+  return rows_of_dim(p, s, function, "to reduce over") && close(p, function);
+}
+
+bool cast_arguments(ArrayParser& p, Statement& s, const Word& function) {
+  s.kind = StatementKind::cast;
+  s.function = function.text;
+  if (!operand(p, s) || !p.expect(',', "and the dtype, as in cast(X, fp8)")) return false;
+  const Word dtype = p.identifier();
+  s.dtype = dtype.text;
+  s.dtype_pos = p.position(dtype.offset, std::max<std::size_t>(1, dtype.text.size()));
+  return close(p, function);
+}
+
+bool attention_arguments(ArrayParser& p, Statement& s, const Word&) {
   s.kind = StatementKind::attention;
   if (!operand(p, s) || !p.expect(',', "in attention(Q, K, V)") || !operand(p, s) ||
       !p.expect(',', "in attention(Q, K, V)") || !operand(p, s)) {
@@ -70,27 +95,34 @@ bool attention_arguments(ArrayParser& p, Statement& s) {
 bool elementwise_arguments(ArrayParser& p, Statement& s, const Word& function) {
   s.kind = StatementKind::elementwise;
   s.function = function.text;
-  if (!operand(p, s) || !p.expect(')', fmt::format("to close {}(", function.text))) return false;
+  if (!operand(p, s) || !close(p, function)) return false;
   if (!p.accept('*')) return true;
   s.kind = StatementKind::gated;
   return operand(p, s);
 }
 
-bool reshape_arguments(ArrayParser& p, Statement& s) {
+bool reshape_arguments(ArrayParser& p, Statement& s, const Word&) {
   s.kind = StatementKind::reshape;
   return operand(p, s) && p.expect(')', "to close reshape(");
 }
 
 bool call(ArrayParser& p, Statement& s, const Word& function) {
-  static const std::vector<std::string> kFunctions = {"gelu", "relu",      "silu",
-                                                      "norm", "attention", "reshape"};
-  if (function.text == "norm") return norm_arguments(p, s);
-  if (function.text == "attention") return attention_arguments(p, s);
-  if (function.text == "reshape") return reshape_arguments(p, s);
-  if (contains(kFunctions, function.text)) return elementwise_arguments(p, s, function);
+  using Arguments = bool (*)(ArrayParser&, Statement&, const Word&);
+  static const std::vector<std::pair<std::string, Arguments>> kFunctions = {
+      {"gelu", elementwise_arguments},    {"relu", elementwise_arguments},
+      {"silu", elementwise_arguments},    {"exp", elementwise_arguments},
+      {"norm", norm_arguments},           {"layernorm", norm_arguments},
+      {"softmax", norm_arguments},        {"max", reduce_arguments},
+      {"min", reduce_arguments},          {"cast", cast_arguments},
+      {"attention", attention_arguments}, {"reshape", reshape_arguments}};
+  std::vector<std::string> names;
+  for (const auto& [name, arguments] : kFunctions) {
+    if (name == function.text) return arguments(p, s, function);
+    names.push_back(name);
+  }
   p.fail(function.offset, function.text.size(),
          fmt::format("unknown function {}", quoted(function.text)),
-         suggestion(function.text, kFunctions));
+         suggestion(function.text, names));
   return false;
 }
 
@@ -146,6 +178,20 @@ std::string subscript_text(const std::vector<std::string>& axes) {
 
 }  // namespace
 
+std::string_view to_text(Reduction reduction) {
+  constexpr std::string_view kNames[] = {"sum", "max", "min"};
+  return kNames[static_cast<std::size_t>(reduction)];
+}
+
+bool combines_parts(StatementKind kind) {
+  return kind == StatementKind::sums || kind == StatementKind::reduce;
+}
+
+bool Sharding::operator==(const Sharding& other) const {
+  return dims == other.dims && unreduced == other.unreduced &&
+         (unreduced.empty() || reduction == other.reduction);
+}
+
 const DimLayout* Sharding::find(std::string_view dim) const {
   const auto it = std::find_if(dims.begin(), dims.end(),
                                [&](const DimLayout& layout) { return layout.dim == dim; });
@@ -167,8 +213,11 @@ std::string to_text(const Sharding& sharding) {
     parts.push_back(layout.dim + (layout.axes.empty() ? "" : subscript_text(layout.axes)));
   }
   std::string text = fmt::format("[{}]", fmt::join(parts, ", "));
-  if (!sharding.unreduced.empty())
-    text += fmt::format("{{U{}}}", subscript_text(sharding.unreduced));
+  if (!sharding.unreduced.empty()) {
+    const bool sums = sharding.reduction == Reduction::sum;
+    text += fmt::format("{{{}{}}}", sums ? "U" : to_text(sharding.reduction),
+                        subscript_text(sharding.unreduced));
+  }
   return text;
 }
 

@@ -9,10 +9,14 @@
 //   exists
 //
 // Statements:  C[I,K] = A[I,J] * B[J,K]     einsum: indices of A and B that C lacks are summed
-//              H = gelu(G)                  elementwise (gelu, relu, silu)
+//              H = gelu(G)                  elementwise (gelu, relu, silu, exp)
 //              H = silu(G) * U              elementwise, gated
 //              X = A + B                    add
-//              Y = norm(X, D)  norm(X, D, Wscale)   over dim D, with a scale parameter
+//              Y = norm(X, D)  norm(X, D, Wscale)   RMS norm over dim D, with a scale parameter
+//              Y = layernorm(X, D, Wscale)          the same after its mean is taken off
+//              Y = softmax(X, D)
+//              M = max(X, D)   or min               without dim D
+//              Y = cast(X, fp8)                     another dtype
 //              O = attention(Q, K, V, causal)       or without `causal`
 //              Q[B,T,N,H] = reshape(Qf[B,T,M])      M = N * H, major first; and the other way
 #pragma once
@@ -37,13 +41,19 @@ struct DimLayout {
   bool operator==(const DimLayout&) const = default;
 };
 
+// What makes the whole out of its parts. Sums may be kept and written, {U_X}; partial maxima and
+// minima, {max_X} in texts, are what a reduction over a cut dim yields, and are combined at once.
+enum class Reduction : std::uint8_t { sum, max, min };
+std::string_view to_text(Reduction reduction);  // "sum"
+
 // The layout of one array: named dims in order, each with its axes, and the axes it is unreduced
 // on.
 struct Sharding {
   std::vector<DimLayout> dims;
   std::vector<std::string> unreduced;
+  Reduction reduction = Reduction::sum;  // of what lies along `unreduced`
 
-  bool operator==(const Sharding&) const = default;
+  bool operator==(const Sharding& other) const;
   const DimLayout* find(std::string_view dim) const;  // nullptr when the array lacks it
   const std::string* dim_of_axis(
       std::string_view axis) const;  // the dim cut over `axis`, or nullptr
@@ -65,19 +75,29 @@ enum class StatementKind : std::uint8_t {
   add,
   norm,
   attention,
-  reshape
+  reshape,
+  reduce,
+  cast,
+  // Never written: what a norm over a cut dim comes apart into (plan/norm_parts.h).
+  sums,      // of every row: of its squares; for a layernorm of its elements, too
+  normalize  // rows by such sums
 };
 
 struct Statement {
   StatementKind kind = StatementKind::einsum;
   ArrayExpr out;
   std::vector<ArrayExpr> in;
-  std::string function;  // elementwise, gated: "gelu", "relu", "silu"
-  std::string norm_dim;  // norm
-  bool causal = false;   // attention
-  SourcePos pos;         // of the whole statement
-  std::string text;      // as written, without surrounding blanks
+  std::string function;  // elementwise, gated, norm, reduce: "gelu", "layernorm", "max"
+  std::string over_dim;  // norm, reduce
+  std::string dtype;     // cast
+  SourcePos dtype_pos;
+  bool causal = false;  // attention
+  SourcePos pos;        // of the whole statement
+  std::string text;     // as written, without surrounding blanks
 };
+
+// Whether the parts that blocks yield are always combined at once: nothing else could be meant.
+bool combines_parts(StatementKind kind);
 
 // What names may appear. Empty dims: any dim name is accepted.
 struct NotationContext {

@@ -46,7 +46,7 @@ void name_regather_cases(const std::string& weight, ShardedStatement& step) {
     const auto axis = std::find_if(step.cases.begin(), step.cases.end(),
                                    [&](const AxisCase& a) { return a.axis == c.axes.front(); });
     if (c.tensor != weight || axis == step.cases.end()) continue;
-    c.case_text = fmt::format("case {}", axis->number);
+    c.case_text = case_name(axis->number);
     c.reason = fmt::format("{} {}; {}", axis->axis, axis->why, c.reason);
   }
 }
@@ -144,13 +144,70 @@ void elementwise_adjoint(Backward& b, const LayerStatement& st, const ShardedSta
   finish(b, std::move(step), reads, st.in[i]);
 }
 
-// The scale's gradient is summed over every dim it lacks: partial sums over the axes that cut them.
-Sharding scale_gradient(const Sharding& input, const Sharding& scale, const Mesh& mesh) {
-  return einsum_output(mesh, input, scale, [&] {
-    std::vector<std::string> dims;
-    for (const DimLayout& dim : scale.dims) dims.push_back(dim.dim);
-    return dims;
-  }());
+// The gradient of a factor of rows is summed over every dim of theirs that it lacks: partial sums
+// over the axes that cut them.
+Sharding summed_gradient(const Sharding& rows, const Sharding& factor, const Mesh& mesh) {
+  std::vector<std::string> dims;
+  for (const DimLayout& dim : factor.dims) dims.push_back(dim.dim);
+  return einsum_output(mesh, rows, factor, dims);
+}
+
+// The gradient of the sums of a norm has the sums' layout, partial over the axes that cut the rows.
+// The formulas: plan/norm_parts.h.
+void normalize_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
+                       std::size_t i) {
+  const std::string& x = tensor(b, st.in[0]).name;
+  const std::string& sums = tensor(b, st.in[1]).name;
+  const std::string dc = gradient_name(b, st.out);
+  const std::string da = gradient_name(b, st.in[i]);
+  const std::string texts[] = {
+      fmt::format("{} = {} scaled by {}", da, dc, sums),
+      fmt::format("{} = sums of {} and {} over {}", da, dc, x, st.over_dim),
+      fmt::format("{} = sum of {} * {}({})", da, dc, st.function, x)};
+  ShardedStatement step = new_step(StatementKind::normalize, texts[i]);
+  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  if (i > 0) reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
+  reads.push_back(read_array(b, st.in[1], forward.operands[1], step));
+  if (i < 2 && st.in.size() > 2) {
+    reads.push_back(read_array(b, st.in[2], forward.operands[2], step));
+  }
+  step.out = i == 0 ? forward.operands[0]
+                    : summed_gradient(forward.operands[0], forward.operands[i], b.in.mesh);
+  finish(b, std::move(step), reads, st.in[i]);
+}
+
+// The gradient goes to where the maximum was; where several elements are the maximum, to each.
+void reduce_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward) {
+  const std::string& x = tensor(b, st.in[0]).name;
+  const std::string dc = gradient_name(b, st.out);
+  ShardedStatement step =
+      new_step(StatementKind::reduce,
+               fmt::format("d{} = {} where {} is {}", x, dc, x, tensor(b, st.out).name));
+  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
+  reads.push_back(read_array(b, st.out, dual(forward.out), step));
+  step.out = forward.operands[0];
+  finish(b, std::move(step), reads, st.in[0]);
+}
+
+void cast_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward) {
+  ShardedStatement step =
+      new_step(StatementKind::cast,
+               fmt::format("{} = cast({})", gradient_name(b, st.in[0]), gradient_name(b, st.out)));
+  const Read cotangent = read_gradient(b, st.out, forward.out, step);
+  step.out = dual(forward.operands[0]);
+  finish(b, std::move(step), {cotangent}, st.in[0]);
+}
+
+void sums_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward) {
+  const std::string& x = tensor(b, st.in[0]).name;
+  const std::string ds = gradient_name(b, st.out);
+  ShardedStatement step =
+      new_step(StatementKind::sums, fmt::format("d{} += sums'({}) * {}", x, x, ds));
+  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
+  step.out = forward.operands[0];
+  finish(b, std::move(step), reads, st.in[0]);
 }
 
 void norm_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
@@ -158,16 +215,16 @@ void norm_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement&
   const std::string& x = tensor(b, st.in[0]).name;
   const std::string dc = gradient_name(b, st.out);
   ShardedStatement step = new_step(
-      StatementKind::norm,
-      i == 0 ? fmt::format("d{} = norm'({}) * {}", x, x, dc)
-             : fmt::format("{} = sum of {} * norm({})", gradient_name(b, st.in[1]), dc, x));
+      StatementKind::norm, i == 0 ? fmt::format("d{} = {}'({}) * {}", x, st.function, x, dc)
+                                  : fmt::format("{} = sum of {} * {}({})",
+                                                gradient_name(b, st.in[1]), dc, st.function, x));
   std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
   reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
   if (i == 0) {
     if (st.in.size() > 1) reads.push_back(read_array(b, st.in[1], forward.operands[1], step));
     step.out = forward.operands[0];
   } else {
-    step.out = scale_gradient(forward.operands[0], forward.operands[1], b.in.mesh);
+    step.out = summed_gradient(forward.operands[0], forward.operands[1], b.in.mesh);
   }
   finish(b, std::move(step), reads, st.in[i]);
 }
@@ -212,6 +269,14 @@ void adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forw
       return elementwise_adjoint(b, st, forward, i);
     case StatementKind::norm:
       return norm_adjoint(b, st, forward, i);
+    case StatementKind::reduce:
+      return reduce_adjoint(b, st, forward);
+    case StatementKind::cast:
+      return cast_adjoint(b, st, forward);
+    case StatementKind::normalize:
+      return normalize_adjoint(b, st, forward, i);
+    case StatementKind::sums:
+      return sums_adjoint(b, st, forward);
     case StatementKind::attention:
       return attention_adjoint(b, st, forward, i);
     case StatementKind::reshape:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/must.h"
+#include "plan/cost.h"
 #include "plan/reshard.h"
 
 namespace shardsim {
@@ -21,7 +22,7 @@ Gradient& gradient(Backward& b, int t) {
 }
 
 double gradient_bytes(const Backward& b, int t) {
-  return is_parameter(b, t) ? b.in.precision.gradients : b.in.precision.activations;
+  return gradient_element_bytes(tensor(b, t), b.in.precision);
 }
 std::string gradient_name(const Backward& b, int t) {
   return "d" + tensor(b, t).name;
@@ -41,9 +42,6 @@ std::vector<ShardedCollective> moves(Backward& b, int t, const ArrayInfo& array,
 
 namespace {
 
-double element_bytes(const Backward& b, int t) {
-  return is_parameter(b, t) ? b.in.precision.weights : b.in.precision.activations;
-}
 bool has_layout(const std::vector<Sharding>& layouts, const Sharding& need) {
   return std::any_of(layouts.begin(), layouts.end(),
                      [&](const Sharding& layout) { return only_slices(layout, need); });
@@ -174,7 +172,7 @@ Read read_gradient(Backward& b, int t, const Sharding& yielded, ShardedStatement
 
 Read read_array(Backward& b, int t, const Sharding& used, ShardedStatement& step) {
   auto& copies = b.copies[static_cast<std::size_t>(t)];
-  const Read read{tensor(b, t).name, used, element_bytes(b, t)};
+  const Read read{tensor(b, t).name, used, element_bytes(tensor(b, t), b.in.precision)};
   if (has_layout(copies, used)) return read;
   for (ShardedCollective& c : moves(b, t, {read.name, read.element_bytes}, copies.front(), used)) {
     c.case_text = "layout";

@@ -55,15 +55,32 @@ void check_norm(const Checks& b, const Statement& s, const DimNames& out,
            fmt::format("{} has dims {}, but {} has {}", in[0]->name, text(in[0]->dims), s.out.name,
                        text(out)));
   }
-  if (!has(in[0]->dims, s.norm_dim)) {
+  if (!has(in[0]->dims, s.over_dim)) {
     report(b, s.in[0].pos,
-           fmt::format("{} has no dim {} to normalise over", in[0]->name, s.norm_dim));
+           fmt::format("{} has no dim {} to normalise over", in[0]->name, s.over_dim));
   }
   if (in.size() < 2) return;
   for (const std::string& dim : in[1]->dims) {
     if (has(in[0]->dims, dim)) continue;
     report(b, s.in[1].pos,
            fmt::format("{} has a dim {} that {} lacks", in[1]->name, dim, in[0]->name));
+  }
+}
+
+void check_reduce(const Checks& b, const Statement& s, const DimNames& out,
+                  const std::vector<const LayerTensor*>& in) {
+  DimNames left = in[0]->dims;
+  std::erase(left, s.over_dim);
+  if (!has(in[0]->dims, s.over_dim)) {
+    report(b, s.in[0].pos, fmt::format("{} has no dim {} to reduce over", in[0]->name, s.over_dim));
+  } else if (left.empty()) {
+    report(b, s.in[0].pos,
+           fmt::format("expected {} with a dim beside {}: an array without dims has no layout",
+                       in[0]->name, s.over_dim));
+  } else if (left != out) {
+    report(b, s.out.pos,
+           fmt::format("{} has dims {}: expected those of {} without {}, {}", s.out.name, text(out),
+                       in[0]->name, s.over_dim, text(left)));
   }
 }
 
@@ -139,6 +156,7 @@ void check_dims(const Layer& layer, const Statement& s, const DimNames& out,
     case StatementKind::elementwise:
     case StatementKind::gated:
     case StatementKind::add:
+    case StatementKind::cast:
       return check_same(b, s, out, in);
     case StatementKind::norm:
       return check_norm(b, s, out, in);
@@ -146,6 +164,11 @@ void check_dims(const Layer& layer, const Statement& s, const DimNames& out,
       return check_attention(b, s, out, in);
     case StatementKind::reshape:
       return check_reshape(b, s, out, in);
+    case StatementKind::reduce:
+      return check_reduce(b, s, out, in);
+    case StatementKind::sums:
+    case StatementKind::normalize:
+      break;
   }
 }
 

@@ -100,6 +100,16 @@ Flops model_flops(const Layer& layer) {
   return sum;
 }
 
+double element_bytes(const LayerTensor& tensor, const Precision& precision) {
+  if (tensor.element_bytes > 0) return tensor.element_bytes;
+  return tensor.role == TensorRole::parameter ? precision.weights : precision.activations;
+}
+
+double gradient_element_bytes(const LayerTensor& tensor, const Precision& precision) {
+  return tensor.role == TensorRole::parameter ? precision.gradients
+                                              : element_bytes(tensor, precision);
+}
+
 Precision element_bytes(const PrecisionSpec& spec) {
   const auto bytes = [](const Chosen<std::string>& dtype, std::string_view otherwise) {
     return dtype_bytes(dtype.value.empty() ? otherwise : std::string_view(dtype.value));

@@ -37,6 +37,10 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
 // training step is 3 times that (Chowdhery et al. 2022, appendix B: no recomputation counted).
 Flops model_flops(const Layer& layer);
 
+// Of an element of the tensor: its own, or those of its role; of its gradient.
+double element_bytes(const LayerTensor& tensor, const Precision& precision);
+double gradient_element_bytes(const LayerTensor& tensor, const Precision& precision);
+
 // Bytes per element of each role. A name that is not given is bf16, or fp32 for the optimizer.
 Precision element_bytes(const PrecisionSpec& spec);
 

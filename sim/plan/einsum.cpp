@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 
 #include "plan/einsum_candidates.h"
+#include "plan/priced_plan.h"
 
 namespace shardsim {
 namespace {
@@ -18,11 +18,6 @@ using Names = std::vector<std::string>;
 
 bool has(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string move_text(const ShardedCollective& c) {
-  const std::string to = c.to_dim.empty() ? "" : " to " + c.to_dim;
-  return fmt::format("{} {} over {}{}", to_text(c.kind), c.tensor, fmt::join(c.axes, ", "), to);
 }
 
 Names new_axes(const Sharding& before, const Sharding& after) {
@@ -49,9 +44,7 @@ std::string text_of(const EinsumPlanner& p, const EinsumCandidate& c) {
     return fmt::format("{}{}multiply the diagonal blocks over {}", fmt::join(before, ", "),
                        before.empty() ? "" : "; then ", fmt::join(c.diagonal, ", "));
   }
-  if (before.empty() && after.empty()) return "nothing moves";
-  const std::string then = after.empty() ? "" : before.empty() ? "multiply, then " : "; then ";
-  return fmt::format("{}{}{}", fmt::join(before, ", "), then, fmt::join(after, ", "));
+  return plan_text(before, "multiply", after);
 }
 
 std::string pin_of(const EinsumPlanner& p, const EinsumCandidate& c) {
@@ -59,19 +52,6 @@ std::string pin_of(const EinsumPlanner& p, const EinsumCandidate& c) {
     if (!p.axes[a].allowed[c.picks[a]]) return p.axes[a].forbids;
   }
   return "";
-}
-
-// The bytes that a price stands for where no bandwidth is known.
-std::optional<Bytes> link_bytes(const EinsumPlanner& p, Seconds price) {
-  const std::optional<BytesPerSec> assumed = p.pricing.assumed();
-  if (!assumed) return std::nullopt;
-  return Bytes{std::round(*assumed * price / Bytes{1} * 1e3) / 1e3};
-}
-
-std::string more_text(const EinsumPlanner& p, Seconds difference, std::string_view than) {
-  const std::optional<Bytes> bytes = link_bytes(p, difference);
-  if (!bytes) return fmt::format("costs {} {}", to_text(difference), than);
-  return fmt::format("puts {} {} through the busiest link", to_text(*bytes), than);
 }
 
 // What decided between two plans of one price.
@@ -98,9 +78,9 @@ std::string verdict(const EinsumPlanner& p, const EinsumCandidate& c,
   if (same_price(c, taken)) {
     difference = pin.empty() ? "costs the same, " + tie_text(c, taken) : "costs the same";
   } else if (c.price() < taken.price()) {
-    difference = more_text(p, taken.price() - c.price(), "less");
+    difference = more_text(p.pricing, taken.price() - c.price(), "less");
   } else {
-    difference = more_text(p, c.price() - taken.price(), "more");
+    difference = more_text(p.pricing, c.price() - taken.price(), "more");
   }
   return pin.empty() ? difference : fmt::format("{}; not taken: {}", difference, pin);
 }
@@ -137,7 +117,7 @@ void list_plans(EinsumPlanner& p, std::size_t taken, std::vector<EinsumCandidate
   const auto row = [&](const EinsumCandidate& c, std::string why) {
     return PricedPlan{
         text_of(p, c), c.communication, std::max(Seconds{}, c.compute - least), c.flops,
-        c.bytes,       std::move(why),  link_bytes(p, c.communication)};
+        c.bytes,       std::move(why),  link_bytes(p.pricing, c.communication)};
   };
   p.plan.plans.push_back(row(best, "taken"));
   for (const EinsumCandidate& c : tried) p.plan.plans.push_back(row(c, verdict(p, c, best)));
@@ -226,20 +206,6 @@ EinsumPlan plan_einsum(const Layer& layer, PriceBook& pricing, const Einsum& ein
   list_plans(p, taken, tried);
   explain_moves(p);
   return std::move(p.plan);
-}
-
-std::string price_text(const PricedPlan& plan) {
-  if (plan.link_bytes) return to_text(*plan.link_bytes) + " through the busiest link";
-  return to_text(plan.communication + plan.extra_compute);
-}
-
-std::string to_text(const PricedPlan& plan) {
-  const std::string moves = plan.link_bytes ? price_text(plan) : to_text(plan.communication);
-  return fmt::format("{}: {}{}, {} per device; it {}", plan.text, moves,
-                     plan.extra_compute > Seconds{}
-                         ? fmt::format(" + {} of compute", to_text(plan.extra_compute))
-                         : "",
-                     to_text(plan.flops), plan.verdict);
 }
 
 }  // namespace shardsim

@@ -9,6 +9,9 @@
 //                                                            contracted dim by all-to-all; as they
 //                                                            are, only the diagonal blocks of C
 //
+// An axis that cuts a dim which one operand has alone, and the output lacks, is none of the four:
+// its sums are made locally, and the output is {U_axis}.
+//
 // Dims: batch = in A, B and C; contracted = in A and B; free = in one operand and C; summed = in
 // one operand only (a local sum, {U} where it is cut).
 //
@@ -16,9 +19,9 @@
 // combinations are priced on the run's cluster, the reshard of the operands to it and of the output
 // to its wish included (plan/reshard.h), and so is the compute. Where the output's layout is given
 // and no preset has a say, an axis that cuts any of the three arrays may cut every dim of either
-// operand: what is held otherwise moves there, is gathered or sliced. Operands in case 3 over an axis
-// that the output does not keep are multiplied as they fit; the rest is only listed. The least price
-// is taken among what is allowed, ties by fewer FLOPs, then bytes, then order.
+// operand: what is held otherwise moves there, is gathered or sliced. Operands in case 3 over an
+// axis that the output does not keep are multiplied as they fit; the rest is only listed. The least
+// price is taken among what is allowed, ties by fewer FLOPs, then bytes, then order.
 #pragma once
 
 #include <array>
@@ -78,10 +81,5 @@ EinsumPlan plan_einsum(const Layer& layer, PriceBook& pricing, const Einsum& ein
 std::vector<AxisCase> axis_cases(const Mesh& mesh, const Einsum& einsum);
 Sharding einsum_output(const Mesh& mesh, const Sharding& a, const Sharding& b,
                        const std::vector<std::string>& out_dims);
-
-// "all-gather A over X: 587.2 us; it costs 293.6 us more".
-std::string to_text(const PricedPlan& plan);
-// "587.2 us", or without a bandwidth "56 B through the busiest link".
-std::string price_text(const PricedPlan& plan);
 
 }  // namespace shardsim

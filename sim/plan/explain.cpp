@@ -129,8 +129,7 @@ std::vector<LayoutRow> layout_rows(const Prepared& run, const Precision& precisi
       row.optimizer = run.layouts.tensors[t].optimizer;
       row.gradient = accumulated(run.sharded, "d" + tensor.name, *row.optimizer);
     }
-    row.bytes = local_bytes(run.layer, run.mesh, row.stored,
-                            parameter ? precision.weights : precision.activations);
+    row.bytes = local_bytes(run.layer, run.mesh, row.stored, element_bytes(tensor, precision));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -175,7 +174,8 @@ Explanation explain_run(const RunSpec& spec, const Prepared& run) {
   std::size_t choice = 0;
   for (std::size_t s = 0; s < run.sharded.steps.size(); ++s) {
     const ShardedStatement& step = run.sharded.steps[s];
-    ExplainedStep one = explained(on, step, step.statement + 1);
+    const auto statement = static_cast<std::size_t>(step.statement);
+    ExplainedStep one = explained(on, step, run.layer.statements[statement].number);
     add_compute(run.rates, one);
     for (const auto& c : step.before) one.before.push_back(price(on, c, run.choices[choice++]));
     for (const auto& c : step.after) one.after.push_back(price(on, c, run.choices[choice++]));
@@ -201,15 +201,21 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   result.title = statement.text;
   const std::size_t before = problems.size();
   const std::span<const Statement> all(&statement, 1);
-  const Layer layer = layer_from(all, setting.dims, problems);
+  Layer layer = layer_from(all, setting.dims, problems);
   const std::vector<ArrayExpr> stated = stated_layouts(all, {}, false, setting.mesh, problems);
   if (problems.size() != before) return result;
-  const Layouts layouts = layouts_of(stated, layer, setting.mesh);
+  Layouts layouts = layouts_of(stated, layer, setting.mesh);
   const double bytes = dtype_bytes(setting.dtype);
   const Precision precision{bytes, bytes, bytes, bytes};
   PriceBook prices = price_book(setting);
-  const ShardInput input{layer, layouts, setting.mesh, precision, prices, nullptr,
-                         setting.on_ambiguity == "error", setting.on_ambiguity != "choose"};
+  const ShardInput input{layer,
+                         layouts,
+                         setting.mesh,
+                         precision,
+                         prices,
+                         nullptr,
+                         setting.on_ambiguity == "error",
+                         setting.on_ambiguity != "choose"};
   ShardedLayer sharded = shard(input, problems);
   require_stated_sums(layer, layouts, sharded, problems);
   if (problems.size() != before) return result;

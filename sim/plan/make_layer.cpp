@@ -143,6 +143,11 @@ std::optional<DimNames> output_dims(Builder& b, const Statement& s,
                                     const std::vector<const LayerTensor*>& in) {
   if (const auto it = b.written.find(s.out.name); it != b.written.end()) return it->second;
   const bool writes = s.kind == StatementKind::einsum || s.kind == StatementKind::reshape;
+  if (s.kind == StatementKind::reduce) {
+    DimNames dims = in.front()->dims;
+    std::erase(dims, s.over_dim);
+    return dims;
+  }
   if (!writes) return in.front()->dims;
   report(b, s.out.pos,
          fmt::format("the dims of {0} are never written: expected {0}[...] = ...", s.out.name),
@@ -150,8 +155,17 @@ std::optional<DimNames> output_dims(Builder& b, const Statement& s,
   return std::nullopt;
 }
 
+double bytes_of_dtype(Builder& b, const Statement& s) {
+  const std::vector<std::string> names = dtype_names();
+  if (has(names, s.dtype)) return dtype_bytes(s.dtype);
+  report(b, s.dtype_pos, fmt::format("expected {}, found \"{}\"", joined_or(names), s.dtype),
+         suggestion(s.dtype, names));
+  return 0;
+}
+
 void add_statement(Builder& b, const Statement& s) {
-  LayerStatement result{s.kind, 0, {}, s.function, s.norm_dim, s.causal, s.text, s.pos};
+  LayerStatement result{s.kind, 0, {}, s.function, s.over_dim, s.causal, s.text, s.pos, 0};
+  result.number = static_cast<int>(b.layer.statements.size()) + 1;
   for (const ArrayExpr& expr : s.in) {
     const int tensor = operand(b, s.out.name, expr);
     if (tensor >= 0) result.in.push_back(tensor);
@@ -179,7 +193,8 @@ void add_statement(Builder& b, const Statement& s) {
   }
   // Without dims the name still counts as made, so that its readers are not reported as well.
   result.out = static_cast<int>(b.layer.tensors.size());
-  b.layer.tensors.push_back({s.out.name, dims.value_or(DimNames{}), TensorRole::activation});
+  b.layer.tensors.push_back({s.out.name, dims.value_or(DimNames{}), TensorRole::activation,
+                             s.kind == StatementKind::cast ? bytes_of_dtype(b, s) : 0});
   b.layer.statements.push_back(std::move(result));
 }
 

@@ -9,8 +9,8 @@ namespace {
 using enum StatementKind;
 
 constexpr std::array<StatementKind, 1> kCore = {attention};
-constexpr std::array<StatementKind, 7> kAll = {einsum, elementwise, gated,  add,
-                                               norm,   attention,   reshape};
+constexpr std::array<StatementKind, 11> kAll = {
+    einsum, elementwise, gated, add, norm, attention, reshape, reduce, cast, sums, normalize};
 
 constexpr std::array kRows = {
     RecomputeRow{"none", "nothing is recomputed"},

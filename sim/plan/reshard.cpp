@@ -124,23 +124,31 @@ SearchResult search_many(const ReshardTask& task, const ReshardScope& scope, Pac
   return other.path ? other : best;
 }
 
-std::optional<ReshardPlan> search(const ReshardTask& task, ReshardFreedom freedom) {
+// What a search may do on a mesh of few axes.
+ReshardScope scope_of(const ReshardTask& task, PackedLayout from, PackedLayout to,
+                      ReshardFreedom freedom) {
   const Mesh& mesh = task.mesh();
-  const std::optional<PackedLayout> from = pack(mesh, task.from);
-  const std::optional<PackedLayout> to = pack(mesh, task.to);
-  if (!from || !to) return std::nullopt;
   ReshardScope scope{mesh,
                      task.from.dims.size(),
-                     *to,
+                     to,
                      0,
                      freedom == ReshardFreedom::straight,
                      freedom != ReshardFreedom::single_axes};
   for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
     const bool idle = freedom != ReshardFreedom::used_axes && mesh.axes[a].size > 1;
-    if (idle || ((*from | *to) >> (8 * a) & 0xff) != 0) {
+    if (idle || ((from | to) >> (8 * a) & 0xff) != 0) {
       scope.usable |= std::uint64_t{1} << a;
     }
   }
+  return scope;
+}
+
+std::optional<ReshardPlan> search(const ReshardTask& task, ReshardFreedom freedom) {
+  const Mesh& mesh = task.mesh();
+  const std::optional<PackedLayout> from = pack(mesh, task.from);
+  const std::optional<PackedLayout> to = pack(mesh, task.to);
+  if (!from || !to) return std::nullopt;
+  ReshardScope scope = scope_of(task, *from, *to, freedom);
   if (mesh.axes.size() > kAllAxes) narrow(scope, task, *from);
   ReshardPlan plan;
   const SearchResult found = std::popcount(scope.usable) > kAllAxes
@@ -236,7 +244,20 @@ ReshardPlan reshard(const Layer& layer, PriceBook& pricing, const ArrayInfo& arr
     take_cheaper(task, *plan, through_whole(task));
   }
   find_rematerializations(*plan, task);
+  for (ShardedCollective& step : plan->steps) {  // the same ways for parts of any kind
+    step.before.reduction = from.reduction;
+    if (!step.after.unreduced.empty()) step.after.reduction = from.reduction;
+  }
   return std::move(*plan);
+}
+
+Seconds reshard_bound(const Layer& layer, PriceBook& pricing, const ArrayInfo& array,
+                      const Sharding& from, const Sharding& to, ReshardFreedom freedom) {
+  const ReshardTask task{layer, pricing, array, from, to};
+  const std::optional<PackedLayout> here = pack(task.mesh(), from);
+  const std::optional<PackedLayout> there = pack(task.mesh(), to);
+  if (!here || !there) return {};
+  return least_price(task, scope_of(task, *here, *there, freedom), *here);
 }
 
 bool only_slices(const Sharding& from, const Sharding& to) {

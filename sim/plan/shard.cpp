@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "plan/cost.h"
+#include "plan/norm_parts.h"
+#include "plan/priced_plan.h"
 #include "plan/reshard.h"
 #include "plan/shard_needs.h"
 
@@ -16,6 +18,10 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool contains(const std::vector<int>& tensors, int t) {
+  return std::find(tensors.begin(), tensors.end(), t) != tensors.end();
+}
+
 // Explains a collective by the gatherings of its axes.
 void explain(ShardedCollective& c, const Needs& needs, int operand) {
   c.case_text = "layout";
@@ -23,7 +29,7 @@ void explain(ShardedCollective& c, const Needs& needs, int operand) {
   std::vector<std::string> reasons;
   for (const Gathering& g : needs.gatherings) {
     if (g.operand != operand || !has(c.axes, g.axis)) continue;
-    if (reasons.empty()) c.case_text = fmt::format("case {}", g.number);
+    if (reasons.empty()) c.case_text = case_name(g.number);
     reasons.push_back(g.reason);
   }
   if (!reasons.empty()) c.reason = fmt::format("{}", fmt::join(reasons, "; "));
@@ -39,16 +45,12 @@ std::vector<ShardedCollective> moves(Sharder& s, int t, const Sharding& from, co
 // readers.
 void bring(Sharder& s, ShardedStatement& step, const Needs& needs, int operand, int t) {
   const Sharding& need = needs.operands[static_cast<std::size_t>(operand)];
-  auto& copies = s.copies[static_cast<std::size_t>(t)];
-  const bool at_hand = only_slices(held(s, t), need) ||
-                       std::any_of(copies.begin(), copies.end(),
-                                   [&](const Sharding& copy) { return only_slices(copy, need); });
-  if (at_hand) return;
+  if (at_hand(s, t, need)) return;
   for (ShardedCollective& c : moves(s, t, held(s, t), need)) {
     explain(c, needs, operand);
     step.before.push_back(std::move(c));
   }
-  copies.push_back(need);
+  s.copies[static_cast<std::size_t>(t)].push_back(need);
 }
 
 // The layout in which the output is passed on: the wish, as far as the partial sums allow it.
@@ -56,15 +58,15 @@ void bring(Sharder& s, ShardedStatement& step, const Needs& needs, int operand, 
 Sharding final_layout(Sharder& s, const LayerStatement& st, const Sharding& yielded,
                       bool reported) {
   Sharding result = yielded;
-  if (std::find(s.kept.begin(), s.kept.end(), st.out) != s.kept.end()) return result;
+  if (contains(s.known.kept, st.out)) return result;
   const TensorLayout* w = wish(s, st.out);
   if (w == nullptr) {
-    result.unreduced.clear();
-    return result;
+    return {yielded.dims, {}};
   }
   result = w->held;
+  const bool sums = yielded.reduction == Reduction::sum;
   for (const std::string& axis : w->held.unreduced) {
-    if (has(yielded.unreduced, axis)) continue;
+    if (sums && has(yielded.unreduced, axis)) continue;
     std::erase(result.unreduced, axis);
     if (reported) continue;
     report(s, st,
@@ -79,31 +81,42 @@ std::string output_reason(const ShardedCollective& c) {
   const std::string axes = fmt::format("{}", fmt::join(c.axes, ", "));
   switch (c.kind) {
     case Collective::reduce_scatter:
-      return fmt::format("{} is a partial sum over {} and is held cut on {}", c.tensor, axes,
-                         c.dim);
+      return fmt::format("{} is a partial {} over {} and is held cut on {}", c.tensor,
+                         to_text(c.before.reduction), axes, c.dim);
     case Collective::all_reduce:
-      return fmt::format("{} is a partial sum over {} and is held whole on it", c.tensor, axes);
+      return fmt::format("{} is a partial {} over {} and is held whole on it", c.tensor,
+                         to_text(c.before.reduction), axes);
     default:
       break;
   }
   return fmt::format("{} is held as {}", c.tensor, to_text(c.after));
 }
 
-std::vector<std::string> output_alternatives(const ShardedCollective& c) {
-  if (c.kind != Collective::all_reduce) return {};
+std::vector<std::string> output_alternatives(const LayerStatement& st, const ShardedCollective& c) {
+  if (c.kind != Collective::all_reduce || combines_parts(st.kind)) return {};
   std::vector<std::string> dims;
   for (const DimLayout& dim : c.before.dims) dims.push_back(dim.dim);
   return {fmt::format("reduce-scatter into {} and stay cut: {} instead of 2 x {}", joined_or(dims),
                       to_text(c.bytes), to_text(c.bytes))};
 }
 
+// Where the parts that a collective combines come from.
+std::string case_of_parts(const LayerStatement& st, const ShardedStatement& step,
+                          const std::string& axis) {
+  if (combines_parts(st.kind)) return "parts";
+  for (const AxisCase& c : step.cases) {
+    if (c.axis == axis && c.number == 0) return case_name(0);
+  }
+  return case_name(3);
+}
+
 void settle_output(Sharder& s, const LayerStatement& st, ShardedStatement& step, bool reported) {
   const Sharding target = final_layout(s, st, step.out, reported);
   for (ShardedCollective& c : moves(s, st.out, step.out, target)) {
     const bool reduces = c.kind == Collective::all_reduce || c.kind == Collective::reduce_scatter;
-    c.case_text = reduces ? "case 3" : "layout";
+    c.case_text = reduces ? case_of_parts(st, step, c.axes.front()) : "layout";
     c.reason = output_reason(c);
-    c.alternatives = output_alternatives(c);
+    c.alternatives = output_alternatives(st, c);
     step.after.push_back(std::move(c));
   }
   s.out.held[static_cast<std::size_t>(st.out)] = target;
@@ -145,14 +158,16 @@ void add_step(Sharder& s, const LayerStatement& st) {
   s.out.steps.push_back(std::move(step));
 }
 
-ShardedLayer shard_once(const ShardInput& input, const std::vector<int>& kept,
-                        std::vector<Problem>& problems) {
-  Sharder s{input, problems, kept, {}, {}};
+// `apart`: the first norm to be taken apart.
+ShardedLayer shard_once(const ShardInput& input, const Findings& known,
+                        std::vector<Problem>& problems, std::optional<NormApart>& apart) {
+  Sharder s{input, problems, known, {}, {}};
   s.copies.resize(input.layer.tensors.size());
   for (const TensorLayout& layout : input.layouts.tensors) s.out.held.push_back(layout.held);
   for (const LayerStatement& st : input.layer.statements) add_step(s, st);
   s.out.padding = padding_of(input, s.out);
   s.out.model_flops = model_flops(input.layer);
+  apart = std::move(s.apart);
   return std::move(s.out);
 }
 
@@ -185,10 +200,10 @@ std::vector<int> added_later(const ShardInput& input, const ShardedLayer& sharde
     const ShardedStatement* a = made(st.in[0]);
     const ShardedStatement* b = made(st.in[1]);
     if (a == nullptr || b == nullptr || a->out != b->out || a->out.unreduced.empty()) continue;
+    if (a->out.reduction != Reduction::sum) continue;
     const bool free = std::all_of(st.in.begin(), st.in.end(), [&](int t) {
       return only_reader(input.layer, t) == &st &&
-             !input.layouts.tensors[static_cast<std::size_t>(t)].stated &&
-             std::find(kept.begin(), kept.end(), t) == kept.end();
+             !input.layouts.tensors[static_cast<std::size_t>(t)].stated && !contains(kept, t);
     });
     if (free) more.insert(more.end(), st.in.begin(), st.in.end());
   }
@@ -223,16 +238,20 @@ ReshardFreedom freedom_of(const ShardInput& input, int tensor) {
 }
 
 ShardedLayer shard(const ShardInput& input, std::vector<Problem>& problems) {
-  std::vector<int> kept;
+  Findings known;
   while (true) {
     std::vector<Problem> found;
-    ShardedLayer sharded = shard_once(input, kept, found);
-    const std::vector<int> more = added_later(input, sharded, kept);
-    if (more.empty() || !found.empty()) {
+    std::optional<NormApart> apart;
+    ShardedLayer sharded = shard_once(input, known, found, apart);
+    const std::vector<int> more = added_later(input, sharded, known.kept);
+    if (!found.empty() || (more.empty() && !apart)) {
       problems.insert(problems.end(), found.begin(), found.end());
       return sharded;
     }
-    kept.insert(kept.end(), more.begin(), more.end());
+    known.kept.insert(known.kept.end(), more.begin(), more.end());
+    if (!more.empty()) continue;
+    const int sums = take_norm_apart(input.layer, input.layouts, apart->statement);
+    known.parted[sums] = std::move(apart->plans);
   }
 }
 

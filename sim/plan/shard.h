@@ -31,8 +31,8 @@
 namespace shardsim {
 
 struct ShardInput {
-  const Layer& layer;
-  const Layouts& layouts;
+  Layer& layer;      // shard() may take norms apart (plan/norm_parts.h)
+  Layouts& layouts;  // of its tensors
   const Mesh& mesh;
   const Precision& precision;
   PriceBook& prices;                        // of the same mesh on the run's cluster

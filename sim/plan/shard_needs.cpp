@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/cost.h"
+#include "plan/norm_parts.h"
+#include "plan/priced_plan.h"
 #include "plan/reshape.h"
 #include "plan/reshard.h"
+#include "plan/row_plans.h"
 
 namespace shardsim {
 
@@ -18,8 +22,19 @@ const Sharding& held(const Sharder& s, int t) {
 }
 
 ArrayInfo info(const Sharder& s, int t) {
-  const bool parameter = tensor(s, t).role == TensorRole::parameter;
-  return {tensor(s, t).name, parameter ? s.in.precision.weights : s.in.precision.activations};
+  return {tensor(s, t).name, element_bytes(tensor(s, t), s.in.precision)};
+}
+
+bool at_hand(const Sharder& s, int t, const Sharding& need) {
+  const auto& copies = s.copies[static_cast<std::size_t>(t)];
+  return only_slices(held(s, t), need) ||
+         std::any_of(copies.begin(), copies.end(),
+                     [&](const Sharding& copy) { return only_slices(copy, need); });
+}
+
+ReshardPlan brought(const Sharder& s, int t, const Sharding& need) {
+  if (at_hand(s, t, need)) return {};
+  return reshard(s.in.layer, s.in.prices, info(s, t), held(s, t), need, freedom_of(s.in, t));
 }
 
 const TensorLayout* wish(const Sharder& s, int t) {
@@ -53,8 +68,8 @@ EinsumOperand einsum_operand(const Sharder& s, int t) {
 // Plans that cost the same: said, or refused when the user wants to decide.
 void say_tie(Sharder& s, const LayerStatement& st, const EinsumPlan& plan) {
   const PricedPlan& taken = plan.plans.front();
-  const std::string two = fmt::format("\"{}\" and \"{}\" both cost {}", taken.text, plan.ties[0],
-                                      price_text(taken));
+  const std::string two =
+      fmt::format("\"{}\" and \"{}\" both cost {}", taken.text, plan.ties[0], price_text(taken));
   if (s.in.refuse_ties) {
     report(s, st, fmt::format("expected one cheapest plan for {}, found a tie: {}", st.text, two),
            "give an operand or the output another layout, or write on_ambiguity: choose "
@@ -205,39 +220,66 @@ Needs add_needs(Sharder& s, const LayerStatement& st) {
   return {{layout, layout}, layout, {}, {}, {}, "the operands are added element by element"};
 }
 
-constexpr double kStatisticBytes = 4;  // fp32, as frameworks accumulate squares
+// Why operands of a function of rows move.
+std::string rows_reason(const LayerStatement& st, const RowPlans& chosen) {
+  const std::string need =
+      fmt::format("{} needs {} whole on every device", st.function, st.over_dim);
+  if (chosen.plans.size() < 2) return need;
+  return fmt::format("{}, the cheapest of {} plans", need, chosen.plans.size());
+}
 
-// A norm divides a row by the root of its mean square (Zhang, Sennrich, arXiv:1910.07467): devices
-// that hold parts of a row could add their sums of squares, which is not planned.
-void say_gathered(Sharder& s, const LayerStatement& st, const Sharding& layout,
-                  const std::vector<std::string>& axes) {
-  const ArrayInfo array = info(s, st.in[0]);
-  Sharding rows = layout;
-  std::erase_if(rows.dims, [&](const DimLayout& dim) { return dim.dim == st.norm_dim; });
-  const Layer& layer = s.in.layer;
-  s.out.warnings.push_back(fmt::format(
-      "{}: {} of {} is cut over {} and gathered whole, V = {}: a norm is only planned on whole "
-      "rows; an all-reduce of the sums of squares, V = {} in fp32, would keep {} cut; to avoid the "
-      "gather, cut another dim of {}",
-      st.text, st.norm_dim, array.name, fmt::join(axes, ", "),
-      to_text(local_bytes(layer, s.in.mesh, layout, array.element_bytes)),
-      to_text(local_bytes(layer, s.in.mesh, rows, kStatisticBytes)), st.norm_dim, array.name));
+Needs reduce_needs(Sharder& s, const LayerStatement& st) {
+  RowPlans chosen = row_plans(s, st, reduced(s, st, st.in[0], st.function));
+  std::string reason = rows_reason(st, chosen);
+  Sharding out = parts_of_rows(chosen.rows, st.over_dim, reduction_of(st));
+  return {{std::move(chosen.rows)}, std::move(out),   {}, {},
+          std::move(chosen.plans),  std::move(reason)};
+}
+
+// A wider dtype holds every number of a narrower one, so parts may be cast before they are added.
+Needs cast_needs(Sharder& s, const LayerStatement& st) {
+  const double from = info(s, st.in[0]).element_bytes;
+  const double to = info(s, st.out).element_bytes;
+  Sharding layout = held(s, st.in[0]);
+  if (!layout.unreduced.empty() && to <= from) {
+    const std::string& name = tensor(s, st.in[0]).name;
+    report(
+        s, st,
+        fmt::format("cast of {}, which is a partial sum over {}, from {} to {} bytes an element: "
+                    "the sum of rounded parts is not the rounded sum",
+                    name, fmt::join(layout.unreduced, ", "), from, to),
+        fmt::format("give {} a layout without {{U}}, or cast to a wider dtype", name));
+    layout.unreduced.clear();
+  }
+  return {{layout}, layout, {}, {}, {}, "a cast keeps every block where it is"};
 }
 
 Needs norm_needs(Sharder& s, const LayerStatement& st) {
-  Sharding layout = reduced(s, st, st.in[0], "norm");
-  for (DimLayout& dim : layout.dims) {
-    if (dim.dim != st.norm_dim) continue;
-    const auto axes = std::exchange(dim.axes, {});
-    if (s.in.mesh.size_of(axes) > 1) say_gathered(s, st, layout, axes);
+  RowPlans chosen = row_plans(s, st, reduced(s, st, st.in[0], st.function));
+  if (chosen.apart && !s.apart) {
+    const auto statement = &st - s.in.layer.statements.data();
+    s.apart = {static_cast<int>(statement), chosen.plans};
   }
-  Needs needs{{layout}, layout, {},
-              {},       {},     fmt::format("norm needs {} whole on every device", st.norm_dim)};
-  if (st.in.size() < 2) return needs;
-  Sharding scale = held(s, st.in[1]);
-  for (DimLayout& dim : scale.dims) dim.axes = layout.find(dim.dim)->axes;
-  needs.operands.push_back(std::move(scale));
-  return needs;
+  std::string reason = rows_reason(st, chosen);
+  return {row_operands(s, st, chosen.rows), chosen.rows,      {}, {},
+          std::move(chosen.plans),          std::move(reason)};
+}
+
+Needs sums_needs(Sharder& s, const LayerStatement& st) {
+  const Sharding rows = reduced(s, st, st.in[0], st.function);
+  Sharding out = parts_of_rows(rows, st.over_dim);
+  out.dims.push_back({tensor(s, st.out).dims.back(), {}});
+  return {{rows}, std::move(out), {}, {}, s.known.parted.at(st.out), ""};
+}
+
+Needs normalize_needs(Sharder& s, const LayerStatement& st) {
+  const Sharding rows = reduced(s, st, st.in[0], st.function);
+  return {row_operands(s, st, rows),
+          rows,
+          {},
+          {},
+          {},
+          fmt::format("every device scales its block of {}", tensor(s, st.in[0]).name)};
 }
 
 bool cuts_once(const Sharding& sharding) {
@@ -338,6 +380,14 @@ Needs needs_of(Sharder& s, const LayerStatement& st) {
       return add_needs(s, st);
     case StatementKind::norm:
       return norm_needs(s, st);
+    case StatementKind::reduce:
+      return reduce_needs(s, st);
+    case StatementKind::cast:
+      return cast_needs(s, st);
+    case StatementKind::sums:
+      return sums_needs(s, st);
+    case StatementKind::normalize:
+      return normalize_needs(s, st);
     case StatementKind::attention:
       return attention_needs(s, st);
     case StatementKind::reshape:

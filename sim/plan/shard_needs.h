@@ -1,9 +1,11 @@
 // What a statement needs of its operands so that every device can compute on its blocks, and what
 // it then yields; the first half of shard.cpp, one function for each kind of statement.
 //
-//   norm(X[B, T_Y, D_X], D)     needs X as [B, T_Y, D], yields [B, T_Y, D]
+//   O = attention(Q[B, T_Y, N_X, H], ...)     needs Q as [B, T, N_X, H], yields [B, T, N_X, H]
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +14,25 @@
 
 namespace shardsim {
 
+// Statements in their first form do not always stand: what the next round of shard() takes as
+// given.
+struct Findings {
+  std::vector<int> kept;                               // tensors passed on as partial sums
+  std::map<int, std::vector<PricedPlan>> parted = {};  // norms apart, by the tensor of the sums
+};
+
+struct NormApart {
+  int statement = 0;
+  std::vector<PricedPlan> plans;
+};
+
 struct Sharder {
   const ShardInput& in;
   std::vector<Problem>& problems;
-  const std::vector<int>& kept;               // tensors passed on as the partial sums they are
+  const Findings& known;
   std::vector<std::vector<Sharding>> copies;  // [tensor] gathered copies at hand
   ShardedLayer out;
+  std::optional<NormApart> apart = {};  // the first norm to be taken apart
 };
 
 // What a statement needs of its operands, and what it then yields.
@@ -26,7 +41,7 @@ struct Needs {
   Sharding out;
   std::vector<AxisCase> cases;
   std::vector<Gathering> gatherings;
-  std::vector<PricedPlan> plans;  // of an einsum
+  std::vector<PricedPlan> plans;  // of an einsum, and of a norm over a cut dim
   std::string reason;             // of collectives that no gathering explains
 };
 
@@ -35,6 +50,11 @@ const Sharding& held(const Sharder& s, int t);
 ArrayInfo info(const Sharder& s, int t);            // its name and element size
 const TensorLayout* wish(const Sharder& s, int t);  // nullptr when no preset or table speaks of it
 void report(Sharder& s, const LayerStatement& st, std::string message, std::string hint = "");
+
+// Whether the tensor, or a copy gathered earlier, can be cut to the layout.
+bool at_hand(const Sharder& s, int t, const Sharding& need);
+// What makes the layout out of the tensor as it is held; nothing where it is at hand.
+ReshardPlan brought(const Sharder& s, int t, const Sharding& need);
 
 // Appends a problem when the statement cannot be computed on blocks.
 Needs needs_of(Sharder& s, const LayerStatement& st);

@@ -135,7 +135,9 @@ void require_stated_sums(const Layer& layer, const Layouts& layouts, const Shard
     const LayerStatement& st = layer.statements[s];
     const Sharding& yielded = sharded.steps[s].out;
     const auto out = static_cast<std::size_t>(st.out);
-    if (layouts.tensors[out].wished || yielded.unreduced.empty() || yielded.dims.empty()) continue;
+    if (combines_parts(st.kind) || layouts.tensors[out].wished || yielded.unreduced.empty() ||
+        yielded.dims.empty())
+      continue;
     const std::string& name = layer.tensors[out].name;
     problems.push_back({st.pos,
                         fmt::format("{} is a partial sum over {}, and no layout says what becomes "

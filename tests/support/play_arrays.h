@@ -8,12 +8,14 @@
 // rounded cumulative share, so that pieces partition a shard. An all-to-all has N x N chunks. A
 // send reads when it starts and writes when it ends; in a random order starts and ends mix in every
 // way that `after` allows. A send that the switch adds ends once all of its phase have started.
-// An exchange of partial sums (Send::keeps) reads as soon as it may start.
+// An exchange of partial sums (Send::keeps) reads as soon as it may start. Partial maxima are
+// combined in place of being added.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -22,14 +24,29 @@
 
 #include "chunks.h"
 #include "ir/collective_plan.h"
+#include "ir/notation.h"
 
 namespace shardsim::testing {
+
+// Of two parts; NaN, what never arrived, stays NaN.
+inline double combine(Reduction reduction, double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+  if (reduction == Reduction::max) return std::max(a, b);
+  return reduction == Reduction::min ? std::min(a, b) : a + b;
+}
+// The part that changes nothing.
+inline double neutral(Reduction reduction) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (reduction == Reduction::sum) return 0;
+  return reduction == Reduction::max ? -kInfinity : kInfinity;
+}
 
 using Memories = std::vector<std::vector<double>>;  // [ranks][elements of V]
 
 class ArrayPlay {
  public:
-  explicit ArrayPlay(const CollectivePlan& plan) : plan_(plan), chunks_(plan) {
+  explicit ArrayPlay(const CollectivePlan& plan, Reduction reduction = Reduction::sum)
+      : plan_(plan), reduction_(reduction), chunks_(plan) {
     double before = 0;
     for (const double share : plan.piece_share) {
       starts_.push_back(before);
@@ -173,7 +190,7 @@ class ArrayPlay {
     for (const Send& send : plan_.sends) {
       if (!send.switch_adds) continue;
       Sum& sum = sums[send.phase];
-      sum.elements.resize(elements);
+      sum.elements.resize(elements, neutral(reduction_));
       ++sum.missing;
     }
     return sums;
@@ -199,8 +216,9 @@ class ArrayPlay {
   }
 
   void add(std::size_t i, const std::vector<double>& data, Sum& sum) const {
-    each_element(i, data, sum.elements.size(),
-                 [&](std::size_t e, double brought) { sum.elements[e] += brought; });
+    each_element(i, data, sum.elements.size(), [&](std::size_t e, double brought) {
+      sum.elements[e] = combine(reduction_, sum.elements[e], brought);
+    });
     --sum.missing;
   }
 
@@ -212,7 +230,7 @@ class ArrayPlay {
       if (send.switch_adds) {
         theirs[e] = sums.at(send.phase).elements[e];
       } else {
-        theirs[e] = send.reduces ? theirs[e] + arrived : arrived;
+        theirs[e] = send.reduces ? combine(reduction_, theirs[e], arrived) : arrived;
       }
     });
   }
@@ -231,6 +249,7 @@ class ArrayPlay {
   }
 
   const CollectivePlan& plan_;
+  Reduction reduction_ = Reduction::sum;
   Chunks chunks_;
   std::vector<double> starts_, ends_;                          // [pieces] cumulative shares
   std::vector<std::vector<std::size_t>> followers_, carries_;  // [sends]

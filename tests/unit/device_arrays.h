@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/play_arrays.h"
 #include "base/must.h"
 #include "ir/layer.h"
 #include "ir/sharded_layer.h"
@@ -133,19 +134,23 @@ class Devices {
     return block;
   }
   const Mesh& mesh() const { return mesh_; }
+  const Layer& layer() const { return layer_; }
   // One collective on the blocks of all devices, each in the layout c.before.
   std::vector<Block> move(const ShardedCollective& c, const std::vector<Block>& before) const {
     std::vector<Block> after;
     for (int device = 0; device < count(); ++device) {
       Block block = empty(device, c.after);
-      const bool sums = c.kind == Collective::all_reduce || c.kind == Collective::reduce_scatter;
+      const bool reduces = c.kind == Collective::all_reduce || c.kind == Collective::reduce_scatter;
+      const Reduction reduction = c.before.reduction;
+      if (reduces) std::fill(block.data.begin(), block.data.end(), neutral(reduction));
       for (int member = 0; member < count(); ++member) {
         if (!same_group(device, member, c.axes)) continue;
         const Block& theirs = before[static_cast<std::size_t>(member)];
         for_each(block, [&](const auto& i) {
           if (!theirs.contains(i)) return;
           double& mine = block.data[block.offset(i)];
-          mine = (sums ? mine : 0) + theirs.data[theirs.offset(i)];
+          const double part = theirs.data[theirs.offset(i)];
+          mine = reduces ? combine(reduction, mine, part) : part;
         });
       }
       after.push_back(std::move(block));

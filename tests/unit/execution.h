@@ -320,10 +320,32 @@ class Execution {
     return result;
   }
 
+  static std::size_t reduced_dim(const Sharding& rows, const LayerStatement& st) {
+    std::size_t d = 0;
+    while (rows.dims[d].dim != st.over_dim) ++d;
+    return d;
+  }
+  int row_length(const LayerStatement& st) const { return s_.layer.dim_size(st.over_dim); }
+
   void forward(const ShardedStatement& st, const std::vector<const Block*>& in, Block& out) const {
     const LayerStatement& made = statement_making(st.out_name);
     const std::string& function = made.function;
-    if (st.kind == StatementKind::norm) return norm(*in[0], in.size() > 1 ? in[1] : nullptr, out);
+    const bool centred = function == "layernorm";
+    const auto scale = [&](std::size_t i) { return in.size() > i ? in[i] : nullptr; };
+    if (st.kind == StatementKind::reduce) {
+      const auto reduction = function == "min" ? Reduction::min : Reduction::max;
+      return extremes(*in[0], reduced_dim(st.operands[0], made), reduction, out);
+    }
+    if (st.kind == StatementKind::cast) {
+      out.data = in[0]->data;
+      return;
+    }
+    if (function == "softmax") return softmax(*in[0], out);
+    if (st.kind == StatementKind::norm) return norm(*in[0], scale(1), centred, out);
+    if (st.kind == StatementKind::sums) return NormParts::add_up(*in[0], out);
+    if (st.kind == StatementKind::normalize) {
+      return NormParts(*in[1], row_length(made)).forward(*in[0], scale(2), out);
+    }
     if (st.kind == StatementKind::attention) {
       return Attention(*in[0], *in[1], *in[2], made.causal).forward(out);
     }
@@ -348,10 +370,25 @@ class Execution {
     const auto operand = [&](std::size_t i) {
       return "d" + s_.layer.tensors[static_cast<std::size_t>(made.in[i])].name;
     };
+    if (st.kind == StatementKind::reduce) {
+      return extremes_gradient(*in[0], *in[1], *in[2], reduced_dim(st.operands[1], made), out);
+    }
+    if (made.function == "softmax") return softmax_gradient(*in[0], *in[1], out);
     if (st.kind == StatementKind::norm) {
+      const bool centred = made.function == "layernorm";
       const Block* scale = in.size() > 2 ? in[2] : nullptr;
-      if (st.out_name == operand(0)) return norm_input_gradient(*in[0], *in[1], scale, out);
-      return norm_scale_gradient(*in[0], *in[1], out);
+      if (st.out_name == operand(0))
+        return norm_input_gradient(*in[0], *in[1], scale, centred, out);
+      return norm_scale_gradient(*in[0], *in[1], centred, out);
+    }
+    if (st.kind == StatementKind::sums) return NormParts::add_up_gradient(*in[0], *in[1], out);
+    if (st.kind == StatementKind::normalize) {
+      const std::size_t sums = st.out_name == operand(0) ? 1 : 2;
+      const NormParts parts(*in[sums], row_length(made));
+      const Block* scale = in.size() > sums + 1 ? in[sums + 1] : nullptr;
+      if (st.out_name == operand(0)) return parts.input_gradient(*in[0], scale, out);
+      if (st.out_name == operand(1)) return parts.sums_gradient(*in[0], *in[1], scale, out);
+      return parts.scale_gradient(*in[0], *in[1], out);
     }
     if (st.kind == StatementKind::attention) {
       Block dq = *in[1], dk = *in[2], dv = *in[3];
@@ -364,7 +401,7 @@ class Execution {
     }
     for (std::size_t i = 0; i < out.data.size(); ++i) {
       const double dc = in[0]->data[i];
-      if (st.kind == StatementKind::add) {
+      if (st.kind == StatementKind::add || st.kind == StatementKind::cast) {
         out.data[i] = dc;
       } else if (st.kind == StatementKind::gated && st.out_name == operand(1)) {
         out.data[i] = dc * apply(made.function, in[1]->data[i]);

@@ -86,10 +86,12 @@ inline void einsum(const Named& a, const Named& b, const std::vector<std::string
 inline double apply(const std::string& function, double x) {
   if (function == "relu") return x > 0 ? x : 0;
   if (function == "silu") return x / (1 + std::exp(-x));
+  if (function == "exp") return std::exp(x);
   return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
 }
 inline double derivative(const std::string& function, double x) {
   if (function == "relu") return x > 0 ? 1 : 0;
+  if (function == "exp") return std::exp(x);
   if (function == "silu") {
     const double s = 1 / (1 + std::exp(-x));
     return s * (1 + x * (1 - s));
@@ -119,41 +121,172 @@ inline void reshape(const Block& from, const std::vector<int>& from_sizes, Block
   });
 }
 
-// RMS norm over the last dim, y = x / sqrt(mean x^2 + 1e-6) * w; without a scale, w = 1.
-inline double norm_factor(const double* x, std::size_t n) {
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += x[i] * x[i];
-  return 1 / std::sqrt(sum / static_cast<double>(n) + 1e-6);
+// Norms over the last dim. RMS norm: y = x / sqrt(mean x^2 + 1e-6) * w; layer norm: the same of x
+// less its mean. Without a scale, w = 1.
+inline constexpr double kNormEpsilon = 1e-6;
+struct NormFactors {
+  double mean = 0, r = 1;
+};
+inline NormFactors norm_factors(const double* x, std::size_t n, bool centred) {
+  const auto count = static_cast<double>(n);
+  NormFactors f;
+  for (std::size_t i = 0; centred && i < n; ++i) f.mean += x[i] / count;
+  double squares = 0;
+  for (std::size_t i = 0; i < n; ++i) squares += (x[i] - f.mean) * (x[i] - f.mean);
+  f.r = 1 / std::sqrt(squares / count + kNormEpsilon);
+  return f;
 }
 inline double scale_at(const Block* w, std::size_t i) {
   return w == nullptr ? 1 : w->data[i];
 }
-inline void norm(const Block& x, const Block* w, Block& y) {
+inline void norm(const Block& x, const Block* w, bool centred, Block& y) {
   const auto n = static_cast<std::size_t>(x.size.back());
   for (std::size_t row = 0; row < x.data.size(); row += n) {
-    const double r = norm_factor(&x.data[row], n);
-    for (std::size_t i = 0; i < n; ++i) y.data[row + i] = x.data[row + i] * r * scale_at(w, i);
-  }
-}
-inline void norm_input_gradient(const Block& dy, const Block& x, const Block* w, Block& dx) {
-  const auto n = static_cast<std::size_t>(x.size.back());
-  for (std::size_t row = 0; row < x.data.size(); row += n) {
-    const double r = norm_factor(&x.data[row], n);
-    double dot = 0;
-    for (std::size_t i = 0; i < n; ++i) dot += dy.data[row + i] * scale_at(w, i) * x.data[row + i];
+    const auto [mean, r] = norm_factors(&x.data[row], n, centred);
     for (std::size_t i = 0; i < n; ++i) {
-      dx.data[row + i] = r * dy.data[row + i] * scale_at(w, i) -
-                         r * r * r * x.data[row + i] * dot / static_cast<double>(n);
+      y.data[row + i] = (x.data[row + i] - mean) * r * scale_at(w, i);
     }
   }
 }
-inline void norm_scale_gradient(const Block& dy, const Block& x, Block& dw) {
-  const std::size_t n = dw.data.size();
+// dX = r (g - mean g - y mean(g y)), g = dY * w; an RMS norm has no mean g.
+inline void norm_input_gradient(const Block& dy, const Block& x, const Block* w, bool centred,
+                                Block& dx) {
+  const auto n = static_cast<std::size_t>(x.size.back());
   for (std::size_t row = 0; row < x.data.size(); row += n) {
-    const double r = norm_factor(&x.data[row], n);
-    for (std::size_t i = 0; i < n; ++i) dw.data[i] += dy.data[row + i] * x.data[row + i] * r;
+    const auto [mean, r] = norm_factors(&x.data[row], n, centred);
+    double of_g = 0;
+    double of_gy = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double g = dy.data[row + i] * scale_at(w, i) / static_cast<double>(n);
+      of_gy += g * (x.data[row + i] - mean) * r;
+      if (centred) of_g += g;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const double y = (x.data[row + i] - mean) * r;
+      dx.data[row + i] = r * (dy.data[row + i] * scale_at(w, i) - of_g - y * of_gy);
+    }
   }
 }
+inline void norm_scale_gradient(const Block& dy, const Block& x, bool centred, Block& dw) {
+  const std::size_t n = dw.data.size();
+  for (std::size_t row = 0; row < x.data.size(); row += n) {
+    const auto [mean, r] = norm_factors(&x.data[row], n, centred);
+    for (std::size_t i = 0; i < n; ++i) {
+      dw.data[i] += dy.data[row + i] * (x.data[row + i] - mean) * r;
+    }
+  }
+}
+
+inline void softmax(const Block& x, Block& y) {
+  const auto n = static_cast<std::size_t>(x.size.back());
+  for (std::size_t row = 0; row < x.data.size(); row += n) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += std::exp(x.data[row + i]);
+    for (std::size_t i = 0; i < n; ++i) y.data[row + i] = std::exp(x.data[row + i]) / sum;
+  }
+}
+// dX = y (dY - sum(dY y)).
+inline void softmax_gradient(const Block& dy, const Block& x, Block& dx) {
+  const auto n = static_cast<std::size_t>(x.size.back());
+  Block y = x;
+  softmax(x, y);
+  for (std::size_t row = 0; row < x.data.size(); row += n) {
+    double dot = 0;
+    for (std::size_t i = 0; i < n; ++i) dot += dy.data[row + i] * y.data[row + i];
+    for (std::size_t i = 0; i < n; ++i) {
+      dx.data[row + i] = y.data[row + i] * (dy.data[row + i] - dot);
+    }
+  }
+}
+
+// The largest or smallest over dim d of a block, and where it was.
+inline void extremes(const Block& x, std::size_t d, Reduction reduction, Block& m) {
+  std::fill(m.data.begin(), m.data.end(), neutral(reduction));
+  for_each(x, [&](std::vector<int> i) {
+    const double value = x.data[x.offset(i)];
+    i.erase(i.begin() + static_cast<std::ptrdiff_t>(d));
+    double& most = m.data[m.offset(i)];
+    most = combine(reduction, most, value);
+  });
+}
+inline void extremes_gradient(const Block& dm, const Block& x, const Block& m, std::size_t d,
+                              Block& dx) {
+  for_each(x, [&](std::vector<int> i) {
+    const std::size_t at = x.offset(i);
+    i.erase(i.begin() + static_cast<std::ptrdiff_t>(d));
+    dx.data[at] = x.data[at] == m.data[m.offset(i)] ? dm.data[dm.offset(i)] : 0;
+  });
+}
+
+// The parts of a norm over the last dim, on blocks of rows: rows of `sums` are x^2, or x and x^2;
+// `n` is the length of a whole row.
+class NormParts {
+ public:
+  NormParts(const Block& sums, int n) : sums_(sums), n_(n), count_(sums.size.back()) {}
+
+  static void add_up(const Block& x, Block& sums) {
+    const auto width = static_cast<std::size_t>(x.size.back());
+    const auto count = static_cast<std::size_t>(sums.size.back());
+    for (std::size_t i = 0; i < x.data.size(); ++i) {
+      const std::size_t row = i / width * count;
+      if (count == 2) sums.data[row] += x.data[i];
+      sums.data[row + count - 1] += x.data[i] * x.data[i];
+    }
+  }
+  static void add_up_gradient(const Block& ds, const Block& x, Block& dx) {
+    const auto width = static_cast<std::size_t>(x.size.back());
+    const auto count = static_cast<std::size_t>(ds.size.back());
+    for (std::size_t i = 0; i < x.data.size(); ++i) {
+      const std::size_t row = i / width * count;
+      dx.data[i] = 2 * x.data[i] * ds.data[row + count - 1] + (count == 2 ? ds.data[row] : 0);
+    }
+  }
+
+  NormFactors factors(std::size_t row) const {
+    const auto count = static_cast<std::size_t>(count_);
+    NormFactors f;
+    if (count == 2) f.mean = sums_.data[row * 2] / n_;
+    f.r = 1 / std::sqrt(sums_.data[row * count + count - 1] / n_ - f.mean * f.mean + kNormEpsilon);
+    return f;
+  }
+  void forward(const Block& x, const Block* w, Block& y) const {
+    each(x, [&](std::size_t i, std::size_t column, const NormFactors& f, std::size_t) {
+      y.data[i] = (x.data[i] - f.mean) * f.r * scale_at(w, column);
+    });
+  }
+  void input_gradient(const Block& dy, const Block* w, Block& dx) const {
+    each(dy, [&](std::size_t i, std::size_t column, const NormFactors& f, std::size_t) {
+      dx.data[i] = f.r * dy.data[i] * scale_at(w, column);
+    });
+  }
+  void sums_gradient(const Block& dy, const Block& x, const Block* w, Block& ds) const {
+    each(x, [&](std::size_t i, std::size_t column, const NormFactors& f, std::size_t row) {
+      const double g = dy.data[i] * scale_at(w, column);
+      const double square = -f.r * f.r * f.r / (2 * n_) * g * (x.data[i] - f.mean);
+      const auto count = static_cast<std::size_t>(count_);
+      ds.data[row * count + count - 1] += square;
+      if (count == 2) ds.data[row * 2] += -f.r / n_ * g - 2 * f.mean * square;
+    });
+  }
+  void scale_gradient(const Block& dy, const Block& x, Block& dw) const {
+    each(x, [&](std::size_t i, std::size_t column, const NormFactors& f, std::size_t) {
+      dw.data[column] += dy.data[i] * (x.data[i] - f.mean) * f.r;
+    });
+  }
+
+ private:
+  template <class Visit>
+  void each(const Block& x, Visit visit) const {
+    const auto width = static_cast<std::size_t>(x.size.back());
+    for (std::size_t i = 0; i < x.data.size(); ++i) {
+      visit(i, i % width, factors(i / width), i / width);
+    }
+  }
+
+  const Block& sums_;
+  double n_ = 0;
+  int count_ = 1;
+};
 
 // Attention on local [B, T, heads, H] blocks, T and H whole; head n reads key head n / group.
 class Attention {

@@ -132,6 +132,11 @@ TEST_CASE("statements") {
       {"X = A + B", StatementKind::add, 2},
       {" Y = norm(X[B,D], D) ", StatementKind::norm, 1},
       {"Y = norm(X, D, Wscale[D])", StatementKind::norm, 2},
+      {"Y = layernorm(X, D, Wscale[D])", StatementKind::norm, 2},
+      {"Y = softmax(X, D)", StatementKind::norm, 1},
+      {"M[B] = max(X[B,D], D)", StatementKind::reduce, 1},
+      {"M = min(X, D)", StatementKind::reduce, 1},
+      {"Y = cast(X, fp8)", StatementKind::cast, 1},
       {"O = attention(Q, K, V)", StatementKind::attention, 3},
       {"O = attention(Q,K,V,causal)", StatementKind::attention, 3},
   };

@@ -30,7 +30,13 @@
 namespace shardsim::testing {
 
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-inline constexpr double kElementBytes = 2;  // every role, Precision's default
+
+// Of an array or its gradient: what the layer says of it, or Precision's default for every role.
+inline double element_bytes_of(const Layer& layer, const std::string& name) {
+  const int known = layer.tensor(name);
+  const int t = known >= 0 ? known : layer.tensor(name.substr(1));
+  return element_bytes(layer.tensors[static_cast<std::size_t>(t)], {});
+}
 
 // The elements of `region` within `block`, with its padding.
 inline std::vector<double> pack(const Block& block, const Block& region) {
@@ -127,7 +133,8 @@ class PlannedMoves {
   // Which of the suitable rows a collective takes, and what happens to its plan before it is used.
   using Pick = std::function<const AlgorithmRow*(const std::vector<const AlgorithmRow*>&,
                                                  const ShardedCollective&)>;
-  using Spoil = std::function<void(CollectivePlan&, const ShardedCollective&)>;
+  using Spoil =
+      std::function<void(CollectivePlan&, const ShardedCollective&, std::size_t elements)>;
 
   PlannedMoves(const Network& network, Pick pick, std::mt19937* random = nullptr,
                Spoil spoil = nullptr)
@@ -136,7 +143,8 @@ class PlannedMoves {
   std::vector<Block> operator()(const Devices& devices, const ShardedCollective& c,
                                 const std::vector<Block>& before) {
     const CollectiveCall call = call_of(c, network_.mesh);
-    const ArrayPlay& play = plan_for(c, call);
+    const double element_bytes = element_bytes_of(devices.layer(), c.tensor);
+    const ArrayPlay& play = plan_for(c, call, element_bytes);
     const Packing packing = packing_of(devices.mesh(), c);
     std::vector<Block> after;
     for (int d = 0; d < devices.count(); ++d) after.push_back(devices.empty(d, c.after));
@@ -148,10 +156,10 @@ class PlannedMoves {
         memories.push_back(packed(c, packing, before[members[rank]], rank));
       }
       const auto elements = static_cast<double>(memories.front().size());
-      if (std::abs(elements * kElementBytes - c.bytes.v) > 1e-9 * c.bytes.v) {
+      if (std::abs(elements * element_bytes - c.bytes.v) > 1e-9 * c.bytes.v) {
         throw Unexecutable(std::string(to_text(c.kind)) + " " + c.tensor + " moves " +
                            std::to_string(elements) + " elements and is charged for " +
-                           std::to_string(c.bytes.v / kElementBytes));
+                           std::to_string(c.bytes.v / element_bytes));
       }
       const std::string wrong =
           random_ == nullptr ? play.in_order(memories) : play.shuffled(memories, *random_);
@@ -169,7 +177,8 @@ class PlannedMoves {
     std::unique_ptr<ArrayPlay> play;
   };
 
-  const ArrayPlay& plan_for(const ShardedCollective& c, const CollectiveCall& call) {
+  const ArrayPlay& plan_for(const ShardedCollective& c, const CollectiveCall& call,
+                            double element_bytes) {
     const GroupNet net = group_net(network_.cluster, call.axes);
     CollectiveAsk ask = call.ask;
     std::vector<const AlgorithmRow*> rows;
@@ -178,12 +187,12 @@ class PlannedMoves {
     }
     const AlgorithmRow* row = pick_(rows, c);
     if (row->pieces != nullptr) ask.pieces = 2;
-    const auto key = std::make_tuple(row, c.kind, call.axes, call.ask.targets);
+    const auto key = std::make_tuple(row, c.kind, call.axes, call.ask.targets, c.before.reduction);
     Entry& entry = plans_[key];
     if (entry.play != nullptr && !spoil_) return *entry.play;
     entry.plan = row->plan(ask, net, net.sizes());
-    if (spoil_) spoil_(entry.plan, c);
-    entry.play = std::make_unique<ArrayPlay>(entry.plan);
+    if (spoil_) spoil_(entry.plan, c, static_cast<std::size_t>(c.bytes.v / element_bytes + 0.5));
+    entry.play = std::make_unique<ArrayPlay>(entry.plan, c.before.reduction);
     return *entry.play;
   }
 
@@ -266,7 +275,9 @@ class PlannedMoves {
   Pick pick_;
   std::mt19937* random_;
   Spoil spoil_;
-  std::map<std::tuple<const AlgorithmRow*, Collective, std::vector<int>, std::vector<int>>, Entry>
+  std::map<
+      std::tuple<const AlgorithmRow*, Collective, std::vector<int>, std::vector<int>, Reduction>,
+      Entry>
       plans_;
 };
 

@@ -54,6 +54,10 @@ std::vector<Row> rows() {
           {"fsdp over both axes", flat, {preset("fsdp", {"Y", "X"})}, {}},
           {"tp over both axes", square, {preset("tp", {"X", "Y"}), preset("sp", {})}, {}},
           {"dp on a switch", star, {preset("dp", {"X", "Y"})}, {}},
+          {"norms over a cut dim",
+           flat,
+           {},
+           {"In[B,T,D_X]", "Y1[B,T,D_X]", "X[B_Y,T,D_X]", "Y2[B_Y,T,D_X]", "Wnorm2[D_X]"}},
           {"all-to-all", flat, {}, {"G[B_Y,T,F]", "U[B,T,F_Y]", "H[B,T_Y,F]", "X[B_X,T,D]"}},
           {"permute", flat, {}, {"Wgate[D,F_{XY}]", "Win[D,F_{YX}]", "Wout[F_{XY},D]"}}};
 }
@@ -127,9 +131,8 @@ TEST_CASE("proof of the proof: a layer without one of its collectives is wrong")
 // Spoils the plan of the one collective that is marked by its reason.
 using Change = std::function<CollectivePlan(const CollectivePlan&, std::size_t elements)>;
 PlannedMoves::Spoil only_marked(const Change& change) {
-  return [change](CollectivePlan& plan, const ShardedCollective& c) {
-    const double elements = c.bytes.v / testing::kElementBytes;
-    if (c.reason == "marked") plan = change(plan, static_cast<std::size_t>(elements + 0.5));
+  return [change](CollectivePlan& plan, const ShardedCollective& c, std::size_t elements) {
+    if (c.reason == "marked") plan = change(plan, elements);
   };
 }
 

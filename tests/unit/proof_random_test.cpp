@@ -89,9 +89,10 @@ Names random_dims(Dice& dice) {
 
 Statements random_statement(Dice& dice) {
   const Names dims = random_dims(dice);
-  static const Names kFunctions = {"gelu", "relu", "silu"};
+  static const Names kFunctions = {"gelu", "relu", "silu", "exp"};
+  static const Names kNorms = {"norm", "layernorm", "softmax"};
   const std::string function = dice.of(kFunctions);
-  switch (dice.below(8)) {
+  switch (dice.below(10)) {
     case 0:
       return {text("Out", dims) + " = " + text("A", dims) + " + " + text("C", dims)};
     case 1:
@@ -100,8 +101,10 @@ Statements random_statement(Dice& dice) {
       return {text("Out", dims) + " = " + function + "(" + text("A", dims) + ") * " +
               text("C", dims)};
     case 3: {
-      const std::string scale = dice.one_in(2) ? ", " + text("Wscale", {dims.back()}) : "";
-      return {"Out = norm(" + text("A", dims) + ", " + dims.back() + scale + ")"};
+      const std::string& norm = dice.of(kNorms);
+      const bool scaled = norm != "softmax" && dice.one_in(2);
+      const std::string scale = scaled ? ", " + text("Wscale", {dims.back()}) : "";
+      return {"Out = " + norm + "(" + text("A", dims) + ", " + dims.back() + scale + ")"};
     }
     case 4:
       return {"Out = attention(A[B,T,N,H], C[B,T,K,H], E[B,T,K,H]" +
@@ -109,10 +112,19 @@ Statements random_statement(Dice& dice) {
     case 5:
       return {dice.one_in(2) ? "Out[B,T,N,H] = reshape(A[B,T,M])"
                              : "Out[B,T,M] = reshape(A[B,T,N,H])"};
+    case 6: {
+      Names rows = dims;
+      rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(dice.below(rows.size() + 1)), "M");
+      return {"Out = " + std::string(dice.one_in(2) ? "max(" : "min(") + text("A", rows) + ", M)"};
+    }
+    case 7:
+      return {"Out = cast(" + text("A", dims) + ", " + (dice.one_in(2) ? "fp8)" : "fp32)")};
     default:
       return random_einsum(dice, dims, "Out");
   }
 }
+
+const Names kOtherDims = {"reshape(", "max(", "min("};  // Out has not the dims of A
 
 // One statement; sometimes its operand A is made by an einsum first, sometimes Out is a sum with A.
 Statements random_layer(Dice& dice) {
@@ -123,8 +135,10 @@ Statements random_layer(Dice& dice) {
   for (std::size_t i = at + 2; layer[0][i] != ']'; ++i) {
     if (layer[0][i] != ',') dims.emplace_back(1, layer[0][i]);
   }
-  const bool reshapes = layer[0].find("reshape") != std::string::npos;
-  const bool residual = dice.one_in(3) && !reshapes;
+  const bool same_dims = std::none_of(kOtherDims.begin(), kOtherDims.end(), [&](const auto& f) {
+    return layer[0].find(f) != std::string::npos;
+  });
+  const bool residual = dice.one_in(3) && same_dims;
   if (dice.one_in(2)) {
     const Statements first = random_einsum(dice, dims, "A");
     layer.insert(layer.begin(), first.begin(), first.end());
@@ -255,7 +269,7 @@ TEST_CASE("proof: 2,000 random statements, layouts and meshes") {
   CHECK(counts.computed == kCases);
   if (testing::kProofPart > 1) return;
   CHECK(counts.padded > kCases / 4);
-  CHECK(counts.statements.size() == 7);
+  CHECK(counts.statements.size() == 11);
   // Layers need no rooted collectives and no barriers; shifts are permutations of theirs.
   CHECK(counts.collectives.size() == collective_kinds().size() - 5);
   CHECK(counts.algorithms.size() == algorithms().size() - 2);

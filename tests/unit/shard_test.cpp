@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/einsum.h"
+#include "plan/priced_plan.h"
 #include "plan/reshard.h"
 #include "sharding.h"
 
@@ -51,8 +52,8 @@ TEST_CASE("the case of every axis, and what moves") {
   const std::vector<Row> rows = {
       {{}, {1, 1}, "[I, K]", {}},
       {{"A[I_X,J]", "B2[J,K_Y]"}, {1, 1}, "[I_X, K_Y]", {}},
-      // case 2: gathering A would move 4 KiB, a reduction of C 2 * 2 KiB; exchanging A a quarter of it
-      // and gathering C less
+      // case 2: gathering A would move 4 KiB, a reduction of C 2 * 2 KiB; exchanging A a quarter of
+      // it and gathering C less
       {{"A[I,J_X]", "C[I,K]"},
        {2, 1},
        "[I_X, K]",
@@ -280,6 +281,27 @@ TEST_CASE("partial sums pass through linear statements alone") {
        "the "
        "sum",
        ""},
+      {"R = exp(P)",
+       "exp of P, which is a partial sum over X: the sum of exp over the devices is not exp of the "
+       "sum",
+       ""},
+      {"R = layernorm(P, K)",
+       "layernorm of P, which is a partial sum over X: the sum of layernorm over the devices is not "
+       "layernorm of the sum",
+       ""},
+      {"R = softmax(P, K)",
+       "softmax of P, which is a partial sum over X: the sum of softmax over the devices is not "
+       "softmax of the sum",
+       ""},
+      {"R[I] = max(P, K)",
+       "max of P, which is a partial sum over X: the sum of max over the devices is not max of the "
+       "sum",
+       ""},
+      {"R = cast(P, fp32)", "", "[I, K]{U_X}"},
+      {"R = cast(P, fp8)",
+       "cast of P, which is a partial sum over X, from 2 to 1 bytes an element: the sum of rounded "
+       "parts is not the rounded sum",
+       ""},
       {"R = P + Z[I,K]",
        "P is a partial sum over X, Z is none: the sum would count Z once for every device of X",
        ""},
@@ -433,20 +455,126 @@ TEST_CASE("an all-reduce of size one moves nothing") {
   CHECK(collectives(s.result, Pass::backward).empty());
 }
 
-// V of the gather: 4*4*64 elements of 2 bytes; of the statistics: 16 rows of 4 bytes.
-TEST_CASE("a norm over a cut dim gathers it and says so") {
-  const ModelSpec one = model({"R[B,T,M] = norm(P[B,T,M], M)"}, {{"M", 64}});
-  const auto warnings = [&](const char* stored) {
-    const Lines tensors = {stored, "R[B,T,M]"};
-    const Sharded s = shard_case({one, batch(4, 4), mesh({{"X", 4}}), {}, tensors, {}}, false);
-    REQUIRE(messages(s.problems).empty());
-    return s.result.warnings;
+// 16 rows of 64: gathering them is V = 2 KiB, their sums are 4 or 8 bytes a row. The sums win where
+// the rows stay cut; where the output is whole anyway, gathering before is the cheaper.
+TEST_CASE("a norm over a cut dim adds up the sums of its parts, or gathers the rows") {
+  struct Row {
+    std::string function;
+    Lines tensors;
+    Lines forward;
+    double bytes;  // V of the first
+    Lines backward;
   };
-  CHECK(warnings("P[B,T_X,M]").empty());
-  const Lines said = warnings("P[B,T,M_X]");
-  REQUIRE(said.size() == 1);
-  CHECK(said[0].find("M of P is cut over X and gathered whole, V = 2 KiB") != std::string::npos);
-  CHECK(said[0].find("sums of squares, V = 64 B in fp32, would keep M cut") != std::string::npos);
+  const std::vector<Row> rows = {
+      {"layernorm",
+       {"P[B,T,M_X]", "R[B,T,M_X]"},
+       {"all-reduce R.sums over X: [B, T, 2]{U_X} -> [B, T, 2]"},
+       2 * 16 * 4,
+       {"all-reduce dR.sums over X: [B, T, 2]{U_X} -> [B, T, 2]"}},
+      {"norm",
+       {"P[B,T,M_X]"},
+       {"all-reduce R.sums over X: [B, T, 1]{U_X} -> [B, T, 1]"},
+       16 * 4,
+       {"all-reduce dR.sums over X: [B, T, 1]{U_X} -> [B, T, 1]"}},
+      {"layernorm",
+       {"P[B,T,M_X]", "R[B,T,M]"},
+       {"all-gather P over X: [B, T, M_X] -> [B, T, M]"},
+       16 * 64 * 2,
+       {}},
+      {"norm",
+       {"P[B,T,M_X]", "R[B_X,T,M]"},
+       {"all-to-all P over X: [B, T, M_X] -> [B_X, T, M]"},
+       16 * 64 * 2,
+       {"all-to-all dP over X: [B_X, T, M] -> [B, T, M_X]"}},
+      {"norm", {"P[B,T_X,M]"}, {}, 0, {}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.function);
+    CAPTURE(row.tensors);
+    const ModelSpec one = model({"R = " + row.function + "(P[B,T,M], M)"}, {{"M", 64}});
+    const Sharded s = shard_case({one, batch(4, 4), mesh({{"X", 4}}), {}, row.tensors, {}});
+    REQUIRE(messages(s.problems).empty());
+    const auto moved = collectives(s.result, Pass::forward);
+    CHECK(lines(moved) == row.forward);
+    CHECK(lines(collectives(s.result, Pass::backward)) == row.backward);
+    if (moved.empty()) continue;
+    CHECK(moved[0].bytes.v == row.bytes);
+    REQUIRE(s.result.steps[0].plans.size() >= 2);
+    CHECK(s.result.steps[0].plans[0].verdict == "taken");
+    REQUIRE_FALSE(moved[0].alternatives.empty());
+    CHECK(moved[0].alternatives[0] == to_text(s.result.steps[0].plans[1]));
+  }
+}
+
+// Partial maxima are combined by one all-reduce of 2 bytes a row; the way back is local.
+TEST_CASE("a maximum over a cut dim combines the parts, or gathers the rows") {
+  struct Row {
+    Lines tensors;
+    Lines forward;
+  };
+  const std::vector<Row> rows = {
+      {{"P[B,T,M_X]"}, {"all-reduce R over X: [B, T]{max_X} -> [B, T]"}},
+      {{"P[B,T,M_X]", "R[B_X,T]"}, {"reduce-scatter R over X: [B, T]{max_X} -> [B_X, T]"}},
+      {{"P[B,T_X,M]"}, {}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.tensors);
+    const ModelSpec one = model({"R[B,T] = max(P[B,T,M], M)"}, {{"M", 64}});
+    const Sharded s = shard_case({one, batch(4, 4), mesh({{"X", 4}}), {}, row.tensors, {}});
+    REQUIRE(messages(s.problems).empty());
+    CHECK(lines(collectives(s.result, Pass::forward)) == row.forward);
+    if (row.tensors.size() == 1) CHECK(collectives(s.result, Pass::backward).empty());
+  }
+}
+
+// Nobody but the reduction itself may leave partial maxima.
+TEST_CASE("partial maxima cannot be kept") {
+  const ModelSpec one = model({"R[B,T] = max(P[B,T,M], M)"}, {{"M", 64}});
+  const Sharded s =
+      shard_case({one, batch(4, 4), mesh({{"X", 4}}), {}, {"P[B,T,M_X]", "R[B,T]{U_X}"}, {}}, false);
+  CHECK(messages(s.problems) ==
+        Lines{"R is not a partial sum over X here, so it cannot be kept as one"});
+}
+
+// A cast halves the bytes of what is gathered after it.
+TEST_CASE("a cast array moves with the bytes of its dtype") {
+  const ModelSpec two = model({"Q = cast(P[B,M], fp8)", "R[B,F] = Q * W[M,F]"},
+                              {{"M", 64}, {"F", 64}});
+  const Sharded s = shard_case(
+      {two, batch(4, 1), mesh({{"X", 4}}), {}, {"P[B,M_X]", "W[M,F_X]", "R[B,F_X]"}, {}}, false);
+  REQUIRE(messages(s.problems).empty());
+  const auto moved = collectives(s.result, Pass::forward);
+  REQUIRE(lines(moved) == Lines{"all-gather Q over X: [B, M_X] -> [B, M]"});
+  CHECK(moved[0].bytes.v == 4 * 64 * 1);
+}
+
+// A scale is cut as the rows are: its gradient stays local on the cut dim.
+TEST_CASE("the scale of a norm over a cut dim is cut alike") {
+  const ModelSpec one = model({"R = layernorm(P[B,T,M], M, Wscale[M])"}, {{"M", 64}});
+  const Sharded s = shard_case(
+      {one, batch(4, 4), mesh({{"X", 4}}), {}, {"P[B,T,M_X]", "R[B,T,M_X]", "Wscale[M_X]"}, {}});
+  REQUIRE(messages(s.problems).empty());
+  CHECK(lines(collectives(s.result, Pass::forward)).size() == 1);
+  CHECK(lines(collectives(s.result, Pass::backward)).size() == 1);
+  CHECK(to_text(step(s.result, "dWscale = sum of dR * layernorm(P)").out) == "[M_X]");
+}
+
+// The scatter into D before a layer norm: the all-reduce of 2 * B * 4 bytes.
+TEST_CASE("a reduce-scatter into the dim of a layer norm needs an all-reduce of its sums") {
+  const ModelSpec two =
+      model({"C[T,M] = A[T,F] * W[F,M]", "Y = layernorm(C, M)"}, {{"M", 4096}, {"F", 4096}});
+  const Sharded s = shard_case({two,
+                                batch(4, 64),
+                                mesh({{"X", 4}}),
+                                {},
+                                {"A[T,F_X]", "W[F_X,M]", "C[T,M_X]", "Y[T,M_X]"},
+                                {}},
+                               false);
+  REQUIRE(messages(s.problems).empty());
+  const auto moved = collectives(s.result, Pass::forward);
+  CHECK(lines(moved) == Lines{"reduce-scatter C over X: [T, M]{U_X} -> [T, M_X]",
+                              "all-reduce Y.sums over X: [T, 2]{U_X} -> [T, 2]"});
+  CHECK(moved[1].bytes.v == 2 * 64 * 4);
 }
 
 TEST_CASE("a norm without sequence parallelism repeats itself on the tensor axis") {

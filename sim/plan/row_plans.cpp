@@ -1,0 +1,150 @@
+#include "plan/row_plans.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "plan/cost.h"
+#include "plan/norm_parts.h"
+#include "plan/priced_plan.h"
+#include "plan/reshard.h"
+
+namespace shardsim {
+namespace {
+
+struct Candidate {
+  Sharding rows;
+  std::vector<std::string> before, after;
+  Seconds communication, compute;
+  Flops flops;
+  Bytes bytes;
+
+  Seconds price() const { return communication + compute; }
+};
+
+void add(const ReshardPlan& plan, std::vector<std::string>& texts, Candidate& c) {
+  for (const ShardedCollective& move : plan.steps) texts.push_back(move_text(move));
+  c.communication += plan.price;
+  c.bytes += plan.bytes;
+}
+
+void add_step(const Sharder& s, const std::vector<Sharding>& operands,
+              std::vector<double> element_bytes, const Sharding& out, Candidate& c) {
+  ShardedStatement step;
+  step.kind = StatementKind::norm;
+  step.operands = operands;
+  step.out = out;
+  add_work(s.in.layer, s.in.mesh, {std::move(element_bytes)}, step);
+  c.flops += step.flops;
+  // Without a chip FLOPs break ties only.
+  if (s.in.prices.rates().peak > FlopsPerSec{}) c.compute += cost(step, s.in.prices.rates());
+}
+
+bool cuts(const Sharder& s, const LayerStatement& st, const Sharding& rows) {
+  return s.in.mesh.size_of(rows.find(st.over_dim)->axes) > 1;
+}
+
+// The all-reduce of the sums of a norm, and the pass over the rows that makes them.
+void add_sums(Sharder& s, const LayerStatement& st, std::vector<Sharding>& operands,
+              std::vector<double>& element_bytes, Candidate& c) {
+  const ArrayInfo sums{sums_name(s.in.layer, st), kSumBytes * sums_per_row(st)};
+  const Sharding parts = parts_of_rows(c.rows, st.over_dim);
+  const Sharding whole_sums{parts.dims, {}};
+  add(reshard(s.in.layer, s.in.prices, sums, parts, whole_sums, freedom_of(s.in, st.out)), c.before,
+      c);
+  add_step(s, {c.rows}, {element_bytes[0], sums.element_bytes}, whole_sums, c);
+  operands.push_back(whole_sums);
+  element_bytes.push_back(sums.element_bytes);
+}
+
+Candidate candidate(Sharder& s, const LayerStatement& st, const Sharding& rows) {
+  Candidate c;
+  c.rows = rows;
+  std::vector<Sharding> operands = row_operands(s, st, rows);
+  std::vector<double> element_bytes;
+  for (std::size_t i = 0; i < st.in.size(); ++i) {
+    add(brought(s, st.in[i], operands[i]), c.before, c);
+    element_bytes.push_back(info(s, st.in[i]).element_bytes);
+  }
+  Sharding out = rows;
+  if (st.kind == StatementKind::reduce) {
+    out = parts_of_rows(rows, st.over_dim, reduction_of(st));
+  } else if (cuts(s, st, rows)) {
+    add_sums(s, st, operands, element_bytes, c);
+  }
+  element_bytes.push_back(info(s, st.out).element_bytes);
+  add_step(s, operands, std::move(element_bytes), out, c);
+  const TensorLayout* w = wish(s, st.out);
+  const Sharding target{w == nullptr ? out.dims : w->held.dims, {}};
+  add(reshard(s.in.layer, s.in.prices, info(s, st.out), out, target, freedom_of(s.in, st.out)),
+      c.after, c);
+  return c;
+}
+
+// Layouts of X to work in: with the dim whole, other dims as they lie and as the output has them;
+// and as it lies, unless the function needs whole rows.
+std::vector<Sharding> layouts_of_rows(const Sharder& s, const LayerStatement& st,
+                                      const Sharding& rows) {
+  std::vector<Sharding> result;
+  const auto with_dim_whole = [&](const Sharding& like) {
+    Sharding layout = rows;
+    for (DimLayout& dim : layout.dims) {
+      const DimLayout* other = like.find(dim.dim);
+      dim.axes.clear();
+      if (other != nullptr && dim.dim != st.over_dim) dim.axes = other->axes;
+    }
+    if (std::find(result.begin(), result.end(), layout) == result.end()) result.push_back(layout);
+  };
+  with_dim_whole(rows);
+  if (const TensorLayout* w = wish(s, st.out)) with_dim_whole(w->held);
+  if (st.kind == StatementKind::reduce || sums_per_row(st) > 0) result.push_back(rows);
+  return result;
+}
+
+}  // namespace
+
+std::vector<Sharding> row_operands(const Sharder& s, const LayerStatement& st,
+                                   const Sharding& rows) {
+  std::vector<Sharding> result = {rows};
+  for (std::size_t i = 1; i < st.in.size(); ++i) {
+    Sharding layout = held(s, st.in[i]);
+    for (DimLayout& dim : layout.dims) {
+      const DimLayout* cut = rows.find(dim.dim);  // the sums of a norm have a dim of their own
+      if (cut != nullptr) dim.axes = cut->axes;
+    }
+    result.push_back(std::move(layout));
+  }
+  return result;
+}
+
+Reduction reduction_of(const LayerStatement& st) {
+  return st.function == "min" ? Reduction::min : Reduction::max;
+}
+
+RowPlans row_plans(Sharder& s, const LayerStatement& st, const Sharding& rows) {
+  if (!cuts(s, st, rows)) return {rows, {}};
+  std::vector<Candidate> tried;
+  for (const Sharding& layout : layouts_of_rows(s, st, rows)) {
+    tried.push_back(candidate(s, st, layout));
+  }
+  std::stable_sort(tried.begin(), tried.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tuple(a.price(), a.bytes) < std::tuple(b.price(), b.bytes);
+  });
+  Seconds least = tried[0].compute;
+  for (const Candidate& c : tried) least = std::min(least, c.compute);
+  RowPlans result{tried[0].rows, {}};
+  result.apart = st.kind == StatementKind::norm && cuts(s, st, result.rows);
+  const std::string verb = st.kind == StatementKind::norm ? "normalise" : "reduce";
+  for (const Candidate& c : tried) {
+    const std::string verdict = result.plans.empty()
+                                    ? "taken"
+                                    : more_text(s.in.prices, c.price() - tried[0].price(), "more");
+    result.plans.push_back({plan_text(c.before, verb, c.after), c.communication, c.compute - least,
+                            c.flops, c.bytes, verdict, link_bytes(s.in.prices, c.communication)});
+  }
+  return result;
+}
+
+}  // namespace shardsim
