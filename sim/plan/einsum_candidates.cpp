@@ -9,8 +9,6 @@
 namespace shardsim {
 namespace {
 
-constexpr double kSame = 1e-9;          // prices this close are a tie
-constexpr std::size_t kMostTried = 64;  // combinations; of more, one axis at a time is changed
 // Whose order of the axes of a dim comes first: 0 and 1 the operands', 2 the wish's. What they
 // leave open is ordered as the mesh is, or the other way round. All orders of two axes are among
 // these.
@@ -111,9 +109,7 @@ void apply_pins(const EinsumPlanner& p, AxisChoice& choice) {
 
 // How many of them are tried: presets follow the operands.
 std::size_t leads(const EinsumPlanner& p) {
-  const bool free = std::any_of(p.axes.begin(), p.axes.end(),
-                                [&](const AxisChoice& choice) { return anywhere(p, choice.axis); });
-  if (!free) return 2;
+  if (!free_hand(p)) return 2;
   return p.axes.size() <= 2 ? kLeads.size() : 3;
 }
 
@@ -159,12 +155,9 @@ const ReshardPlan& moved(EinsumPlanner& p, std::size_t which, const ArrayInfo& a
   return at->second;
 }
 
-ReshardPlan bring(EinsumPlanner& p, std::size_t operand, const Sharding& need) {
-  const EinsumOperand& in = p.in(operand);
-  const bool at_hand = std::any_of(in.copies.begin(), in.copies.end(),
-                                   [&](const Sharding& copy) { return only_slices(copy, need); });
-  if (at_hand) return {};
-  return moved(p, operand, in.array, p.given[operand], need, in.freedom);
+bool at_hand(const EinsumOperand& in, const Sharding& need) {
+  return std::any_of(in.copies.begin(), in.copies.end(),
+                     [&](const Sharding& copy) { return only_slices(copy, need); });
 }
 
 // The layout that the output is brought to: the wish, or what it is with its partial sums reduced.
@@ -201,38 +194,6 @@ void refuse_diagonal(const EinsumPlanner& p, EinsumCandidate& c) {
                   p.mesh().size_of(c.diagonal), p.einsum.out.name, fmt::join(dims, " and "));
 }
 
-std::optional<EinsumCandidate> evaluate(EinsumPlanner& p, const std::vector<std::size_t>& picks,
-                                        const std::array<Sharding, 2>& operands) {
-  EinsumCandidate c;
-  c.picks = picks;
-  ShardedStatement step;
-  StepWork work;
-  for (const std::size_t i : {0u, 1u}) {
-    c.operands[i] = operands[i];
-    c.in[i] = bring(p, i, c.operands[i]);
-    c.communication += c.in[i].price;
-    c.bytes += c.in[i].bytes;
-    if (p.limit && c.communication > *p.limit) return std::nullopt;
-    step.operands.push_back(c.operands[i]);
-    work.element_bytes.push_back(p.in(i).array.element_bytes);
-  }
-  c.out = einsum_output(p.mesh(), c.operands[0], c.operands[1], p.einsum.out_dims);
-  const Sharding target = wished(p, c);
-  refuse_diagonal(p, c);
-  if (c.diagonal.empty()) {
-    c.after = moved(p, 2, p.einsum.out, c.out, target, p.einsum.freedom);
-    c.communication += c.after.price;
-    c.bytes += c.after.bytes;
-  }
-  step.out = c.out;
-  work.element_bytes.push_back(p.einsum.out.element_bytes);
-  add_work(p.layer, p.mesh(), work, step);
-  c.flops = step.flops;
-  // Without a chip FLOPs break ties only.
-  if (p.pricing.rates().peak > FlopsPerSec{}) c.compute = cost(step, p.pricing.rates());
-  return c;
-}
-
 }  // namespace
 
 bool pinned(const EinsumPlanner& p, std::size_t operand, const std::string& axis) {
@@ -262,6 +223,66 @@ AxisChoice choice_of(const EinsumPlanner& p, const std::string& axis) {
   return choice;
 }
 
+bool free_hand(const EinsumPlanner& p) {
+  return std::any_of(p.axes.begin(), p.axes.end(),
+                     [&](const AxisChoice& choice) { return anywhere(p, choice.axis); });
+}
+
+Sketch sketch(EinsumPlanner& p, const std::vector<std::size_t>& picks,
+              const std::array<Sharding, 2>& operands) {
+  Sketch s;
+  EinsumCandidate& c = s.candidate;
+  c.picks = picks;
+  c.operands = operands;
+  c.out = einsum_output(p.mesh(), operands[0], operands[1], p.einsum.out_dims);
+  s.target = wished(p, c);
+  refuse_diagonal(p, c);
+  ShardedStatement step;
+  step.operands = {operands[0], operands[1]};
+  step.out = c.out;
+  StepWork work;
+  for (const std::size_t i : {0u, 1u}) work.element_bytes.push_back(p.in(i).array.element_bytes);
+  work.element_bytes.push_back(p.einsum.out.element_bytes);
+  add_work(p.layer, p.mesh(), work, step);
+  c.flops = step.flops;
+  // Without a chip FLOPs break ties only.
+  if (p.pricing.rates().peak > FlopsPerSec{}) c.compute = cost(step, p.pricing.rates());
+  for (const std::size_t i : {0u, 1u}) {
+    if (at_hand(p.in(i), operands[i])) continue;
+    s.least[i] =
+        reshard_bound(p.layer, p.pricing, p.in(i).array, p.given[i], operands[i], p.in(i).freedom);
+  }
+  if (c.diagonal.empty()) {
+    s.least[2] = reshard_bound(p.layer, p.pricing, p.einsum.out, c.out, s.target, p.einsum.freedom);
+  }
+  return s;
+}
+
+bool too_dear(const EinsumPlanner& p, const Sketch& s) {
+  return p.limit && s.bound() > *p.limit * (1 + kSamePrice);
+}
+
+// Bounds give way to prices one by one, until they exceed the limit.
+std::optional<EinsumCandidate> evaluate(EinsumPlanner& p, Sketch s) {
+  EinsumCandidate& c = s.candidate;
+  const auto charge = [&](std::size_t i, const ReshardPlan& plan) {
+    s.least[i] = plan.price;
+    c.communication += plan.price;
+    c.bytes += plan.bytes;
+    return plan;
+  };
+  for (const std::size_t i : {0u, 1u}) {
+    if (too_dear(p, s)) return std::nullopt;
+    if (at_hand(p.in(i), c.operands[i])) continue;
+    c.in[i] = charge(i, moved(p, i, p.in(i).array, p.given[i], c.operands[i], p.in(i).freedom));
+  }
+  if (too_dear(p, s)) return std::nullopt;
+  if (!c.diagonal.empty()) return std::move(c);
+  c.after = charge(2, moved(p, 2, p.einsum.out, c.out, s.target, p.einsum.freedom));
+  if (too_dear(p, s)) return std::nullopt;
+  return std::move(c);
+}
+
 void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
                std::vector<EinsumCandidate>& tried) {
   const auto known = [&](const std::array<Sharding, 2>& operands) {
@@ -272,7 +293,8 @@ void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
     const std::array<Sharding, 2> operands = {placed_as(p, picks, 0, kLeads[lead]),
                                               placed_as(p, picks, 1, kLeads[lead])};
     if (known(operands)) continue;
-    if (auto candidate = evaluate(p, picks, operands)) tried.push_back(*std::move(candidate));
+    auto candidate = evaluate(p, sketch(p, picks, operands));
+    if (candidate) tried.push_back(*std::move(candidate));
   }
 }
 
@@ -281,87 +303,6 @@ bool allowed(const EinsumPlanner& p, const std::vector<std::size_t>& picks) {
     if (!p.axes[a].allowed[picks[a]]) return false;
   }
   return true;
-}
-
-namespace {
-
-// From the first options on, the best option of one axis after the other, until nothing is cheaper.
-std::vector<EinsumCandidate> descend(EinsumPlanner& p, std::vector<std::size_t> picks) {
-  std::vector<EinsumCandidate> tried;
-  try_picks(p, picks, tried);
-  for (bool better = true; better;) {
-    better = false;
-    for (std::size_t a = 0; a < p.axes.size(); ++a) {
-      for (std::size_t o = 0; o < p.axes[a].options.size(); ++o) {
-        std::vector<std::size_t> other = picks;
-        other[a] = o;
-        if (p.axes[a].allowed[o]) try_picks(p, other, tried);
-        const EinsumCandidate& now = tried[best_of(tried)];
-        if (now.refused.empty()) p.limit = now.price();
-      }
-      const std::vector<std::size_t>& best = tried[best_of(tried)].picks;
-      better = better || best != picks;
-      picks = best;
-    }
-  }
-  p.limit.reset();
-  return tried;
-}
-
-}  // namespace
-
-// All combinations of allowed options.
-std::vector<EinsumCandidate> candidates(EinsumPlanner& p) {
-  std::size_t count = 1;
-  std::vector<std::size_t> first;
-  for (const AxisChoice& axis : p.axes) {
-    count *= static_cast<std::size_t>(std::count(axis.allowed.begin(), axis.allowed.end(), true));
-    const auto open = std::find(axis.allowed.begin(), axis.allowed.end(), true);
-    first.push_back(static_cast<std::size_t>(open - axis.allowed.begin()));
-  }
-  if (count > kMostTried) return descend(p, std::move(first));
-  std::vector<std::vector<std::size_t>> all = {{}};
-  for (const AxisChoice& axis : p.axes) {
-    std::vector<std::vector<std::size_t>> longer;
-    for (const std::vector<std::size_t>& picks : all) {
-      for (std::size_t o = 0; o < axis.options.size(); ++o) {
-        if (!axis.allowed[o]) continue;
-        longer.push_back(picks);
-        longer.back().push_back(o);
-      }
-    }
-    all = std::move(longer);
-  }
-  std::vector<EinsumCandidate> tried;
-  for (const std::vector<std::size_t>& picks : all) try_picks(p, picks, tried);
-  return tried;
-}
-
-// Less price; then, within a tie, fewer FLOPs, fewer bytes, earlier.
-std::size_t best_of(const std::vector<EinsumCandidate>& tried) {
-  const auto refused = [](const EinsumCandidate& c) { return !c.refused.empty(); };
-  const bool none = std::all_of(tried.begin(), tried.end(), refused);
-  const auto open = [&](const EinsumCandidate& c) { return none || !refused(c); };
-  Seconds least;
-  bool any = false;
-  for (const EinsumCandidate& c : tried) {
-    if (open(c) && (!any || c.price() < least)) least = c.price();
-    any = any || open(c);
-  }
-  std::size_t best = tried.size();
-  for (std::size_t i = 0; i < tried.size(); ++i) {
-    const EinsumCandidate& c = tried[i];
-    if (!open(c) || c.price() > least * (1 + kSame)) continue;
-    const bool first = best == tried.size();
-    if (first || std::pair(c.flops, c.bytes) < std::pair(tried[best].flops, tried[best].bytes)) {
-      best = i;
-    }
-  }
-  return best;
-}
-
-bool same_price(const EinsumCandidate& a, const EinsumCandidate& b) {
-  return std::max(a.price(), b.price()) <= std::min(a.price(), b.price()) * (1 + kSame);
 }
 
 }  // namespace shardsim

@@ -24,6 +24,7 @@
 
 namespace shardsim {
 
+inline constexpr double kSamePrice = 1e-9;          // prices this close are a tie
 inline constexpr std::string_view kDiagonal = "*";  // no name of a dim
 
 // An axis that cuts an operand, and the dims it may cut while multiplying; "" is none.
@@ -51,6 +52,15 @@ struct EinsumCandidate {
   Seconds price() const { return communication + compute; }
 };
 
+// A candidate without its reshards, and bounds on their prices from below.
+struct Sketch {
+  EinsumCandidate candidate;
+  Sharding target;  // of the output
+  std::array<Seconds, 3> least;
+
+  Seconds bound() const { return candidate.compute + least[0] + least[1] + least[2]; }
+};
+
 struct EinsumPlanner {
   const Layer& layer;
   PriceBook& pricing;
@@ -60,7 +70,7 @@ struct EinsumPlanner {
   EinsumPlan plan;
   std::map<std::pair<std::size_t, std::string>, ReshardPlan>
       known;                          // by operand (2: C) and layouts
-  std::optional<Seconds> limit = {};  // candidates whose operands alone cost more are not tried
+  std::optional<Seconds> limit = {};  // candidates that must cost more are not tried
 
   const Mesh& mesh() const { return pricing.mesh(); }
   const EinsumOperand& in(std::size_t operand) const { return einsum.in[operand]; }
@@ -71,11 +81,22 @@ struct EinsumPlanner {
 bool pinned(const EinsumPlanner& p, std::size_t operand, const std::string& axis);
 AxisChoice choice_of(const EinsumPlanner& p, const std::string& axis);
 
+// Whether some axis may cut any dim: no preset has a say.
+bool free_hand(const EinsumPlanner& p);
+
+Sketch sketch(EinsumPlanner& p, const std::vector<std::size_t>& picks,
+              const std::array<Sharding, 2>& operands);
+// Above the limit, whatever its reshards cost.
+bool too_dear(const EinsumPlanner& p, const Sketch& s);
+// Bounds give way to prices one by one; nullopt once they exceed the limit.
+std::optional<EinsumCandidate> evaluate(EinsumPlanner& p, Sketch s);
+
 // One combination, with the axes of a dim in the orders that are tried where they differ, appended.
 void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
                std::vector<EinsumCandidate>& tried);
 bool allowed(const EinsumPlanner& p, const std::vector<std::size_t>& picks);
-// All combinations that the presets allow, if they are not too many; never empty.
+// All combinations that the presets allow, or those among which the cheapest is
+// (einsum_search.cpp); never empty.
 std::vector<EinsumCandidate> candidates(EinsumPlanner& p);
 // Index of the cheapest: less price; then, within a tie, fewer FLOPs, fewer bytes, earlier.
 std::size_t best_of(const std::vector<EinsumCandidate>& tried);

@@ -20,7 +20,8 @@ Seconds cheapest(const CollectiveAsk& ask, const GroupNet& net) {
 
 }  // namespace
 
-PriceBook::PriceBook(Cluster cluster, Mesh mesh, ChipRates rates, std::optional<BytesPerSec> assumed)
+PriceBook::PriceBook(Cluster cluster, Mesh mesh, ChipRates rates,
+                     std::optional<BytesPerSec> assumed)
     : cluster_(std::move(cluster)), mesh_(std::move(mesh)), rates_(rates), assumed_(assumed) {}
 
 Seconds PriceBook::collective(Collective kind, std::span<const std::uint8_t> axes, Bytes bytes) {
@@ -111,7 +112,15 @@ BytesPerSec into_device(const Cluster& cluster) {
 
 }  // namespace
 
-BytesPerSec PriceBook::ingress(std::span<const int> axes) const {
+BytesPerSec PriceBook::ingress(std::span<const int> axes) {
+  std::uint64_t mask = 0;
+  for (const int a : axes) mask |= std::uint64_t{1} << a;
+  const auto [at, fresh] = ingress_.try_emplace(mask);
+  if (fresh) at->second = ingress_of(axes);
+  return at->second;
+}
+
+BytesPerSec PriceBook::ingress_of(std::span<const int> axes) const {
   if (cluster_.axes.empty()) return BytesPerSec{1};  // one device: nothing moves
   std::set<int> hardware, ports;                     // hardware axes of grids, ports of switches
   for (std::size_t i = 0; i < cluster_.axes.size(); ++i) {
@@ -139,7 +148,12 @@ BytesPerSec PriceBook::ingress(std::span<const int> axes) const {
   return sum;
 }
 
-BytesPerSec PriceBook::slowest_link() const {
+BytesPerSec PriceBook::slowest_link() {
+  if (!slowest_) slowest_ = slowest();
+  return *slowest_;
+}
+
+BytesPerSec PriceBook::slowest() const {
   if (cluster_.link_count() == 0) return BytesPerSec{1};
   BytesPerSec slowest{std::numeric_limits<double>::infinity()};
   for (const Port& port : cluster_.ports) {

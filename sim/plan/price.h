@@ -44,10 +44,12 @@ class PriceBook {
 
   // What one device can take in at once from its links along some mesh axes (none: all of them):
   // bounds every reshard from below.
-  BytesPerSec ingress(std::span<const int> axes) const;
-  BytesPerSec slowest_link() const;
+  BytesPerSec ingress(std::span<const int> axes);
+  BytesPerSec slowest_link();
 
  private:
+  BytesPerSec ingress_of(std::span<const int> axes) const;
+  BytesPerSec slowest() const;
   struct PermutePrice {
     Seconds of_byte, latency;  // of_byte: of a block of one byte
   };
@@ -59,6 +61,8 @@ class PriceBook {
   std::optional<BytesPerSec> assumed_;
   std::map<std::tuple<Collective, std::uint64_t, Bytes>, Seconds> known_;
   std::unordered_map<std::string, PermutePrice> permutes_;
+  std::map<std::uint64_t, BytesPerSec> ingress_;  // by mask of mesh axes
+  std::optional<BytesPerSec> slowest_;
 };
 
 }  // namespace shardsim

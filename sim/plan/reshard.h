@@ -55,6 +55,12 @@ ReshardPlan reshard(const Layer& layer, PriceBook& pricing, const ArrayInfo& arr
                     const Sharding& from, const Sharding& to,
                     ReshardFreedom freedom = ReshardFreedom::any);
 
+// A bound from below on the price of that reshard, without a search: the bytes that some device
+// lacks of its block, over all links that the reshard may use at once.
+Seconds reshard_bound(const Layer& layer, PriceBook& pricing, const ArrayInfo& array,
+                      const Sharding& from, const Sharding& to,
+                      ReshardFreedom freedom = ReshardFreedom::any);
+
 // True when `to` comes out of `from` by cutting alone.
 bool only_slices(const Sharding& from, const Sharding& to);
 

@@ -307,6 +307,11 @@ ShardedCollective collective_of(const ReshardTask& task, const ReshardStep& step
   return c;
 }
 
+Seconds least_price(const ReshardTask& task, const ReshardScope& scope, PackedLayout from) {
+  const PlacedAxes at = placed(from, scope.dims, scope.mesh.axes.size());
+  return Blocks(task, scope).missing(at) * (1 - 1e-9);
+}
+
 SearchResult find_path(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
                        const SearchLimits& limits) {
   return Search(task, scope, from, limits).run();

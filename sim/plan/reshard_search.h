@@ -41,10 +41,10 @@ ShardedCollective collective_of(const ReshardTask& task, const ReshardStep& step
 using ReshardPath = std::vector<std::pair<PackedLayout, ReshardStep>>;
 
 struct SearchLimits {
-  std::size_t layouts = 500;                               // that may be settled
-  std::size_t permutations = 200;                          // that may be priced, of
-  std::size_t sends = 51200;                               // so many messages together
-  std::size_t steps = 20000;                               // that may be looked at
+  std::size_t layouts = 500;       // that may be settled
+  std::size_t permutations = 200;  // that may be priced, of
+  std::size_t sends = 51200;       // so many messages together
+  std::size_t steps = 20000;       // that may be looked at
   bool dive = false;  // some way, soon: always the layout with the fewest axes out of place
   double below = std::numeric_limits<double>::infinity();  // only ways that cost less
 };
@@ -53,6 +53,9 @@ struct SearchResult {
   double cost = 0;        // of the path, in the measure of the search
   bool given_up = false;  // at a limit: there may be a way, or a cheaper one
 };
+// A bound from below on every way, in seconds: what find_path() begins with.
+Seconds least_price(const ReshardTask& task, const ReshardScope& scope, PackedLayout from);
+
 SearchResult find_path(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
                        const SearchLimits& limits);
 

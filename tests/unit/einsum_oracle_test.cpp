@@ -194,5 +194,9 @@ TEST_CASE("no operand layouts are cheaper than the plan taken: a torus of 4 x 2"
   never_beaten(mesh({{"X", 4}, {"Y", 2}}), 150);
 }
 
+TEST_CASE("no operand layouts are cheaper than the plan taken: three axes of 2") {
+  never_beaten(mesh({{"X", 2}, {"Y", 2}, {"Z", 2}}), 40);
+}
+
 }  // namespace
 }  // namespace shardsim

@@ -1,6 +1,7 @@
 // The choice between ways to multiply: prices in microseconds that were worked out by hand.
 #include "plan/einsum.h"
 
+#include "plan/priced_plan.h"
 #include "sharding.h"
 
 namespace shardsim {
@@ -79,7 +80,8 @@ TEST_CASE("case 2 on a one-way ring of 8: gather, or slice and reduce") {
         doctest::Approx(587.2026).epsilon(1e-6));
   CHECK(find(whole.plan, "all-gather A over X").verdict.starts_with("costs "));
   CHECK(find(whole.plan, "all-gather A over X").extra_compute > Seconds{});
-  CHECK(find(whole.plan, reduce).extra_compute < find(whole.plan, "all-gather A over X").extra_compute);
+  CHECK(find(whole.plan, reduce).extra_compute <
+        find(whole.plan, "all-gather A over X").extra_compute);
 
   const Planned cut = planned(kCaseTwo, m, pricing, "A[I,J_X]", "B2[J,K]", "C[I_X,K]");
   CHECK(cut.plan.plans[0].text == "slice B2 over X; then reduce-scatter C over X");
@@ -95,25 +97,24 @@ TEST_CASE("an operand moves to the dim that the output is cut on, or is gathered
     double price;  // us
   };
   const double bytes = 1 / 100e9 * 1e6;  // us on one link
-  const std::vector<Row> rows = {
-      // V/(8*W1) of the 32 MiB of A
-      {{{"I", 4096}, {"J", 4096}, {"K", 4096}},
-       "A[I,J_X]",
-       "B2[J,K]",
-       "all-to-all A over X to I",
-       33554432 / 8 * bytes},
-      // 7/16 * V/W1 of the 128 KiB of B
-      {{{"I", 4096}, {"J", 16}, {"K", 4096}},
-       "A[I,J]",
-       "B2[J,K_X]",
-       "slice A over X, all-gather B2 over X",
-       131072 * 7. / 16 * bytes},
-      // both, of 8 MiB each
-      {{{"I", 4096}, {"J", 1024}, {"K", 4096}},
-       "A[I,J_X]",
-       "B2[J_X,K]",
-       "all-to-all A over X to I, all-gather B2 over X",
-       8388608 * (1. / 8 + 7. / 16) * bytes}};
+  const std::vector<Row> rows = {        // V/(8*W1) of the 32 MiB of A
+                                 {{{"I", 4096}, {"J", 4096}, {"K", 4096}},
+                                  "A[I,J_X]",
+                                  "B2[J,K]",
+                                  "all-to-all A over X to I",
+                                  33554432 / 8 * bytes},
+                                 // 7/16 * V/W1 of the 128 KiB of B
+                                 {{{"I", 4096}, {"J", 16}, {"K", 4096}},
+                                  "A[I,J]",
+                                  "B2[J,K_X]",
+                                  "slice A over X, all-gather B2 over X",
+                                  131072 * 7. / 16 * bytes},
+                                 // both, of 8 MiB each
+                                 {{{"I", 4096}, {"J", 1024}, {"K", 4096}},
+                                  "A[I,J_X]",
+                                  "B2[J_X,K]",
+                                  "all-to-all A over X to I, all-gather B2 over X",
+                                  8388608 * (1. / 8 + 7. / 16) * bytes}};
   for (const Row& row : rows) {
     CAPTURE(row.plan);
     const Planned c = planned(row.dims, m, pricing, row.a, row.b, "C[I_X,K]");
@@ -128,11 +129,12 @@ TEST_CASE("presets and operands that fit: listed with the price, and why it is n
   const Mesh m = mesh({{"X", 8}});
   PriceBook pricing = torus_pricing(m);
   // The sums of C are far larger than the operands.
-  const Planned c = planned({{"I", 4096}, {"J", 16}, {"K", 4096}}, m, pricing, "A[I,J_X]",
-                            "B2[J_X,K]", "C[I,K]");
+  const Planned c =
+      planned({{"I", 4096}, {"J", 16}, {"K", 4096}}, m, pricing, "A[I,J_X]", "B2[J_X,K]", "C[I,K]");
   CHECK(c.plan.plans[0].text == "multiply, then all-reduce C over X");
   CHECK(find(c.plan, "all-gather A over X, all-gather B2 over X")
-            .verdict.ends_with("less; not taken: both operands are cut over X on J and fit (case 3)"));
+            .verdict.ends_with(
+                "less; not taken: both operands are cut over X on J and fit (case 3)"));
 }
 
 TEST_CASE("case 4 on a ring of 8: all-to-all of both operands beats gathering one") {
@@ -181,7 +183,7 @@ TEST_CASE("case 4: the diagonal is listed with its FLOPs, moves nothing and is n
   }
 }
 
-// More than 64 combinations: the best option of one axis after the other.
+// More than 64 combinations: those that a bound leaves are priced, and listed.
 TEST_CASE("four axes that all clash: the plan taken is the cheapest of those listed") {
   const Mesh m = mesh({{"X", 4}, {"Y", 4}, {"Z", 2}, {"P", 2}});
   PriceBook pricing = torus_pricing(m);
@@ -191,7 +193,7 @@ TEST_CASE("four axes that all clash: the plan taken is the cheapest of those lis
                               "B2[J_Z,K_{YXP}]", wish);
     CHECK(c.plan.errors.empty());
     CHECK(c.plan.operands[0].find("J")->axes == c.plan.operands[1].find("J")->axes);
-    REQUIRE(c.plan.plans.size() == 12);
+    REQUIRE(c.plan.plans.size() > 4);
     for (const PricedPlan& p : c.plan.plans) {
       if (p.verdict.starts_with("is refused")) continue;
       CHECK(c.plan.plans[0].communication + c.plan.plans[0].extra_compute <=
@@ -309,9 +311,10 @@ TEST_CASE("a plan that costs the same says what decided") {
   const Sharded s = shard_case(tied(), false);
   EinsumPlan ties;
   ties.plans = s.result.steps[0].plans;
-  CHECK(find(ties, "all-gather A over X").verdict ==
-        "costs the same, with as many FLOPs and bytes: the first of the two in the order of options "
-        "is taken");
+  CHECK(
+      find(ties, "all-gather A over X").verdict ==
+      "costs the same, with as many FLOPs and bytes: the first of the two in the order of options "
+      "is taken");
   // Without a chip FLOPs are no part of the price.
   PriceBook no_chip = torus_pricing(m, Wiring::ring, {}, {});
   const Planned more =
