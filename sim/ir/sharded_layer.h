@@ -41,9 +41,12 @@ struct ShardedCollective {
 
 struct AxisCase {
   std::string axis;
-  int number = 1;  // 1..4, JAX Scaling Book ch. 3
+  int number = 1;  // 1..4, JAX Scaling Book ch. 3; 0: cuts a dim that one operand sums alone
   std::string why;
 };
+
+// "case 3"; "summed dim" for 0.
+std::string case_name(int number);
 
 // One way to compute a statement and what it would cost.
 struct PricedPlan {

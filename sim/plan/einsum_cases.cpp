@@ -60,7 +60,9 @@ AxisCase single_case(const Einsum& e, const AxisView& v, const std::string& axis
               fmt::format("cuts the batch dim {} of {}; {} keeps its block of it", v.dim[i], name,
                           other)};
     case DimClass::summed:
-      return {axis, 1, fmt::format("cuts {} of {}, which is summed: partial sums", v.dim[i], name)};
+      return {
+          axis, 0,
+          fmt::format("cuts {} of {}, which is summed there alone: partial sums", v.dim[i], name)};
     case DimClass::contracted:
       break;
   }

@@ -48,7 +48,7 @@ constexpr std::array<Names, 2> kDpAliases = {"ddp", "no_shard"};
 constexpr std::array<Names, 1> kZero1Aliases = {"distributed_optimizer"};
 constexpr std::array<Names, 2> kFsdpAliases = {"zero3", "full_shard"};
 constexpr std::array<Names, 1> kHsdpAliases = {"hybrid_shard"};
-constexpr std::array<Names, 1> kTpAliases = {"tensor_parallel"};
+constexpr std::array<Names, 3> kTpAliases = {"tensor_parallel", "column-parallel", "row-parallel"};
 constexpr std::array<Names, 1> kSpAliases = {"sequence_parallel"};
 constexpr std::array<Names, 1> kTensorAxes = {"tp"};
 constexpr std::array<Names, 1> kSequenceAxes = {"sp"};
@@ -87,8 +87,9 @@ constexpr std::array kPresets = {
     PresetRow{.name = "tp",
               .aliases = kTpAliases,
               .help =
-                  "tensor parallel (Megatron): weights that make heads or F are column-parallel "
-                  "(Wq Wk Wv Wgate Win), those that read them row-parallel (Wo Wout)",
+                  "tensor parallel (Megatron): weights that make heads or F are column-parallel, "
+                  "cut on what they make (Wq Wk Wv Wgate Win), those that read them row-parallel, "
+                  "cut on what they sum (Wo Wout), so that a pair costs one reduction",
               .where = kHeadsAndHidden},
     PresetRow{.name = "sp",
               .aliases = kSpAliases,

@@ -107,8 +107,8 @@ std::string total_line(const ExplainedStep& step) {
     if (!c.price || c.what.once_per_step != all[0].what.once_per_step) return "";
     sum += *c.price;
   }
-  return entry("together", fmt::format("{} for {} collectives, one after the other", to_text(sum),
-                                       all.size()));
+  return entry("together",
+               fmt::format("{} for {} collectives, one after the other", to_text(sum), all.size()));
 }
 
 std::string step_text(const ExplainedStep& step) {
@@ -116,7 +116,7 @@ std::string step_text(const ExplainedStep& step) {
       fmt::format("\n{:>2}. {}\n", step.statement, wrapped(step.what.text, kWidth, 4));
   std::string_view label = "cases";
   for (const AxisCase& axis : step.what.cases) {
-    text += entry(label, fmt::format("{}, case {}: {}", axis.axis, axis.number, axis.why));
+    text += entry(label, fmt::format("{}, {}: {}", axis.axis, case_name(axis.number), axis.why));
     label = "";
   }
   for (const PricedCollective& c : step.before) text += collective_lines("before", c);

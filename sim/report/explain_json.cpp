@@ -64,7 +64,10 @@ Json array_of(const std::string& name, const Sharding& layout, const std::vector
 Json step(const ExplainedStep& s) {
   Array cases;
   for (const AxisCase& axis : s.what.cases) {
-    cases.push_back(Object{{"axis", axis.axis}, {"case", axis.number}, {"why", axis.why}});
+    cases.push_back(Object{{"axis", axis.axis},
+                           {"case", axis.number},
+                           {"name", case_name(axis.number)},
+                           {"why", axis.why}});
   }
   Array operands;
   for (std::size_t i = 0; i < s.operands.size(); ++i) {
@@ -72,15 +75,14 @@ Json step(const ExplainedStep& s) {
   }
   Array plans;  // the one taken first
   for (const PricedPlan& plan : s.what.plans) {
-    plans.push_back(Object{{"text", plan.text},
-                           {"communication_s",
-                            plan.link_bytes ? Json(nullptr) : seconds(plan.communication)},
-                           {"busiest_link_bytes",
-                            plan.link_bytes ? Json(bytes(*plan.link_bytes)) : Json(nullptr)},
-                           {"extra_compute_s", plan.extra_compute / Seconds{1}},
-                           {"flops_per_device", plan.flops / Flops{1}},
-                           {"bytes", bytes(plan.bytes)},
-                           {"verdict", plan.verdict}});
+    plans.push_back(Object{
+        {"text", plan.text},
+        {"communication_s", plan.link_bytes ? Json(nullptr) : seconds(plan.communication)},
+        {"busiest_link_bytes", plan.link_bytes ? Json(bytes(*plan.link_bytes)) : Json(nullptr)},
+        {"extra_compute_s", plan.extra_compute / Seconds{1}},
+        {"flops_per_device", plan.flops / Flops{1}},
+        {"bytes", bytes(plan.bytes)},
+        {"verdict", plan.verdict}});
   }
   return Object{{"statement", s.statement},
                 {"pass", std::string(to_text(s.what.pass))},
