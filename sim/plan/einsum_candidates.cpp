@@ -247,15 +247,19 @@ Sketch sketch(EinsumPlanner& p, const std::vector<std::size_t>& picks,
   c.flops = step.flops;
   // Without a chip FLOPs break ties only.
   if (p.pricing.rates().peak > FlopsPerSec{}) c.compute = cost(step, p.pricing.rates());
+  return s;
+}
+
+void bound_reshards(EinsumPlanner& p, Sketch& s) {
+  const EinsumCandidate& c = s.candidate;
   for (const std::size_t i : {0u, 1u}) {
-    if (at_hand(p.in(i), operands[i])) continue;
-    s.least[i] =
-        reshard_bound(p.layer, p.pricing, p.in(i).array, p.given[i], operands[i], p.in(i).freedom);
+    if (at_hand(p.in(i), c.operands[i])) continue;
+    s.least[i] = reshard_bound(p.layer, p.pricing, p.in(i).array, p.given[i], c.operands[i],
+                               p.in(i).freedom);
   }
   if (c.diagonal.empty()) {
     s.least[2] = reshard_bound(p.layer, p.pricing, p.einsum.out, c.out, s.target, p.einsum.freedom);
   }
-  return s;
 }
 
 bool too_dear(const EinsumPlanner& p, const Sketch& s) {
@@ -293,7 +297,9 @@ void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
     const std::array<Sharding, 2> operands = {placed_as(p, picks, 0, kLeads[lead]),
                                               placed_as(p, picks, 1, kLeads[lead])};
     if (known(operands)) continue;
-    auto candidate = evaluate(p, sketch(p, picks, operands));
+    Sketch s = sketch(p, picks, operands);
+    if (p.limit) bound_reshards(p, s);
+    auto candidate = evaluate(p, std::move(s));
     if (candidate) tried.push_back(*std::move(candidate));
   }
 }

@@ -86,6 +86,8 @@ bool free_hand(const EinsumPlanner& p);
 
 Sketch sketch(EinsumPlanner& p, const std::vector<std::size_t>& picks,
               const std::array<Sharding, 2>& operands);
+// Fills in the bounds, which cost a little.
+void bound_reshards(EinsumPlanner& p, Sketch& s);
 // Above the limit, whatever its reshards cost.
 bool too_dear(const EinsumPlanner& p, const Sketch& s);
 // Bounds give way to prices one by one; nullopt once they exceed the limit.
