@@ -312,7 +312,12 @@ Reading read_requests(const CollectiveArguments& args) {
   return reading;
 }
 
-std::string simulate_one(const CollectiveArguments& args, const Reading& reading) {
+struct Result {
+  Run run;
+  Metrics metrics;
+};
+
+Result simulate_one(const CollectiveArguments& args, const Reading& reading) {
   const CollectiveRequest& request = reading.requests.front();
   Lowered lowered = lower_collectives(request);
   for (std::size_t i = 0; i < request.calls.size(); ++i) {
@@ -326,9 +331,8 @@ std::string simulate_one(const CollectiveArguments& args, const Reading& reading
   run.plan = std::move(lowered.plan);
   run.graph = std::move(lowered.graph);
   run.timeline = reading.engine->run(run.graph);
-  const Metrics metrics = measure(run);
-  return args.format == "json" ? to_json(collective_summary(run, metrics))
-                               : collective_table(run, metrics);
+  Metrics metrics = measure(run);
+  return {std::move(run), std::move(metrics)};
 }
 
 // "the latency term of all-axes is an estimate": of the algorithms whose closed form is not exact.
@@ -364,7 +368,7 @@ std::vector<SweepPoint> simulate_all(const Reading& reading) {
   return points;
 }
 
-std::string simulate_sweep(const CollectiveArguments& args, const Reading& reading) {
+Sweep simulate_sweep(const Reading& reading) {
   const CollectiveRequest& request = reading.requests.front();
   const CollectiveCall& call = request.calls.front();
   const CollectiveInstance described = describe_call(call, request.cluster, {});
@@ -386,15 +390,30 @@ std::string simulate_sweep(const CollectiveArguments& args, const Reading& readi
     sweep.assumptions.push_back(std::move(said));
   }
   sweep.assumptions.push_back(rate_convention(sweep.kind));
-  if (args.format == "csv") return sweep_csv(sweep);
-  return args.format == "json" ? to_json(sweep_summary(sweep)) : sweep_table(sweep);
+  return sweep;
 }
 
 }  // namespace
 
 void collective_command(const CollectiveArguments& args) {
   const Reading reading = read_requests(args);
-  print(args.sweep_bytes ? simulate_sweep(args, reading) : simulate_one(args, reading));
+  if (args.sweep_bytes) {
+    const Sweep sweep = simulate_sweep(reading);
+    print(args.format == "json"  ? to_json(sweep_summary(sweep))
+          : args.format == "csv" ? sweep_csv(sweep)
+                                 : sweep_table(sweep));
+    return;
+  }
+  const Result result = simulate_one(args, reading);
+  print(args.format == "json" ? to_json(collective_summary(result.run, result.metrics))
+                              : collective_table(result.run, result.metrics));
+}
+
+Json collective_document(const CollectiveArguments& args) {
+  const Reading reading = read_requests(args);
+  if (args.sweep_bytes) return sweep_summary(simulate_sweep(reading));
+  const Result result = simulate_one(args, reading);
+  return collective_summary(result.run, result.metrics);
 }
 
 }  // namespace shardsim

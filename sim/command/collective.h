@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "report/json.h"
+
 namespace shardsim {
 
 // As written on the command line.
@@ -18,7 +20,8 @@ struct CollectiveArguments {
   bool full = false;
 };
 
-// Prints the result. Throws ConfigError with every problem of the arguments.
+// The result: printed, or as JSON. Throw ConfigError with every problem of the arguments.
 void collective_command(const CollectiveArguments& args);
+Json collective_document(const CollectiveArguments& args);
 
 }  // namespace shardsim

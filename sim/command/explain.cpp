@@ -144,7 +144,8 @@ ExplainSetting setting_of(const ExplainArguments& args, std::vector<AxisSpec>& d
   require_sizes("--mesh", args.mesh, "X=4,Y=2", args, problems);
   dims = sizes_of("--dims", args.dims, problems);
   for (const AxisSpec& dim : dims) setting.dims.push_back({dim.name, dim.size});
-  MeshSpec mesh = row_major(sizes_of("--mesh", args.mesh, problems), argument_pos("--mesh", args.mesh));
+  MeshSpec mesh =
+      row_major(sizes_of("--mesh", args.mesh, problems), argument_pos("--mesh", args.mesh));
   mesh.order.value = setting.order;
   const NetworkArguments wanted{args.topology, args.bandwidth, args.latency, "", args.mesh};
   StatedNetwork network = stated_network(wanted, problems, torus_of(mesh));
@@ -228,9 +229,7 @@ void require_statement(const Explanation& all, const std::string& made) {
         suggestion(made, names)}});
 }
 
-}  // namespace
-
-void explain_command(const ExplainArguments& args) {
+Explanation explanation_of(const ExplainArguments& args) {
   std::vector<Problem> problems;
   require_format(args.format, problems);
   if (trimmed(args.subject).empty()) {
@@ -253,8 +252,19 @@ void explain_command(const ExplainArguments& args) {
   }
   require_statement(explanation, args.statement);
   keep_steps(explanation, pass, args.statement);
+  return explanation;
+}
+
+}  // namespace
+
+void explain_command(const ExplainArguments& args) {
+  const Explanation explanation = explanation_of(args);
   print(args.format == "json" ? to_json(explanation_json(explanation))
                               : explanation_text(explanation));
+}
+
+Json explain_document(const ExplainArguments& args) {
+  return explanation_json(explanation_of(args));
 }
 
 }  // namespace shardsim

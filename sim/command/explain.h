@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "report/json.h"
+
 namespace shardsim {
 
 // As written on the command line; empty: not given.
@@ -16,7 +18,9 @@ struct ExplainArguments {
   std::vector<std::string> set;
 };
 
-// Prints the explanation. Throws ConfigError with every problem of the arguments or of the file.
+// The explanation: printed, or as JSON. Throw ConfigError with every problem of the arguments or of
+// the file.
 void explain_command(const ExplainArguments& args);
+Json explain_document(const ExplainArguments& args);
 
 }  // namespace shardsim

@@ -187,6 +187,17 @@ constexpr ListRow kLists[] = {
     {"presets", list_presets}, {"fields", list_fields},
     {"reports", list_reports}};
 
+const ListRow& list_named(const std::string& what) {
+  for (const ListRow& list : kLists) {
+    if (list.name == what) return list;
+  }
+  std::vector<std::string> names = names_of(std::span<const ListRow>(kLists));
+  names.emplace_back("schema");
+  throw ConfigError(
+      {{argument_pos("list", what), fmt::format("expected something to list, found \"{}\"", what),
+        suggestion(what, names)}});
+}
+
 Array objects_of(const Rows& rows) {
   Array objects;
   for (std::size_t r = 1; r < rows.size(); ++r) {
@@ -199,33 +210,29 @@ Array objects_of(const Rows& rows) {
 
 }  // namespace
 
-void list_command(const std::string& what, const std::string& format) {
+Json list_document(const ListArguments& args) {
+  if (args.what == "schema") {  // how configs/schema.json is made
+    return json_schema(field_rows(), "run");
+  }
+  const ListRow& list = list_named(args.what);
+  Array objects = objects_of(list.rows());
+  if (list.more != nullptr) {
+    for (Json& object : objects_of(list.more())) objects.push_back(std::move(object));
+  }
+  return objects;
+}
+
+void list_command(const ListArguments& args) {
   std::vector<Problem> problems;
-  require_format(format, problems);
+  require_format(args.format, problems);
   throw_if_any(problems);
-  if (what == "schema") {  // how configs/schema.json is made
-    print(to_json(json_schema(field_rows(), "run")));
+  if (args.format == "json" || args.what == "schema") {
+    print(to_json(list_document(args)));
     return;
   }
-  for (const ListRow& list : kLists) {
-    if (list.name != what) continue;
-    const Rows rows = list.rows();
-    const Rows more = list.more == nullptr ? Rows{} : list.more();
-    if (format == "text") {
-      print(what == "fields" ? fields_text() : rows_text(rows));
-      if (!more.empty()) print("\n" + rows_text(more));
-      return;
-    }
-    Array objects = objects_of(rows);
-    for (Json& object : objects_of(more)) objects.push_back(std::move(object));
-    print(to_json(std::move(objects)));
-    return;
-  }
-  std::vector<std::string> names = names_of(std::span<const ListRow>(kLists));
-  names.emplace_back("schema");
-  throw ConfigError(
-      {{argument_pos("list", what), fmt::format("expected something to list, found \"{}\"", what),
-        suggestion(what, names)}});
+  const ListRow& list = list_named(args.what);
+  print(args.what == "fields" ? fields_text() : rows_text(list.rows()));
+  if (list.more != nullptr) print("\n" + rows_text(list.more()));
 }
 
 void example_command(const std::string& name) {

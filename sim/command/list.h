@@ -3,10 +3,18 @@
 
 #include <string>
 
+#include "report/json.h"
+
 namespace shardsim {
 
-// Throws ConfigError for a name that is no table, or no format.
-void list_command(const std::string& what, const std::string& format);
+// As written on the command line.
+struct ListArguments {
+  std::string what, format = "text";
+};
+
+// Throw ConfigError for a name that is no table, or no format.
+void list_command(const ListArguments& args);
+Json list_document(const ListArguments& args);
 void example_command(const std::string& name);
 
 }  // namespace shardsim

@@ -52,12 +52,27 @@ Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& 
   return run;
 }
 
-void run_command(const RunArguments& args) {
+namespace {
+
+// The choices among the arguments that are no part of the run file.
+struct Choices {
+  const EngineRow* engine = nullptr;
+  LowerOptions options;
+};
+
+Choices choices_of(const RunArguments& args) {
   std::vector<Problem> problems;
   require_format(args.format, problems);
   const EngineRow* engine = engine_named(args.engine, problems);
   const Grain grain = grain_named(args.grain, problems);
   throw_if_any(problems);
+  return {engine, {grain, args.full}};
+}
+
+}  // namespace
+
+void run_command(const RunArguments& args) {
+  const Choices choices = choices_of(args);
   const RunSpec spec = load_with(args);
   const Prepared prepared = prepare(spec);
   const std::string out = args.out.empty()
@@ -65,7 +80,7 @@ void run_command(const RunArguments& args) {
                               : args.out;
   require_writable_directory(out);
 
-  const Run run = simulate(spec, prepared, {grain, args.full}, *engine);
+  const Run run = simulate(spec, prepared, choices.options, *choices.engine);
   const Metrics metrics = measure(run);
   std::vector<OutputFile> files;
   for (const ReportRow& row : reports()) {
@@ -87,17 +102,45 @@ void run_command(const RunArguments& args) {
         "\nnext: open trace.json in ui.perfetto.dev; change one thing with --set KEY=VALUE\n");
 }
 
-void check_command(const RunArguments& args) {
+Json run_document(const RunArguments& args) {
+  const Choices choices = choices_of(args);
   const RunSpec spec = load_with(args);
-  const Prepared run = prepare(spec);
+  const Run run = simulate(spec, prepare(spec), choices.options, *choices.engine);
+  return run_summary(run, measure(run));
+}
+
+namespace {
+
+std::size_t collectives_of(const Prepared& run) {
   std::size_t collectives = 0;
   for (const ShardedStatement& step : run.sharded.steps)
     collectives += step.before.size() + step.after.size();
+  return collectives;
+}
+
+}  // namespace
+
+void check_command(const RunArguments& args) {
+  const RunSpec spec = load_with(args);
+  const Prepared run = prepare(spec);
   print(fmt::format(
       "{}: fine. {} on {} devices ({}), {} steps and {} collectives a layer, {} layer{}\n"
       "next: shardsim run {}\n",
       args.file, spec.model_spec.name, run.cluster.devices(), run.cluster.text,
-      run.sharded.steps.size(), collectives, run.layers, run.layers == 1 ? "" : "s", args.file));
+      run.sharded.steps.size(), collectives_of(run), run.layers, run.layers == 1 ? "" : "s",
+      args.file));
+}
+
+Json check_document(const RunArguments& args) {
+  const RunSpec spec = load_with(args);
+  const Prepared run = prepare(spec);
+  return Object{{"schema", kSchema},
+                {"model", spec.model_spec.name},
+                {"devices", run.cluster.devices()},
+                {"topology", run.cluster.text},
+                {"steps", static_cast<std::int64_t>(run.sharded.steps.size())},
+                {"collectives", static_cast<std::int64_t>(collectives_of(run))},
+                {"layers", run.layers}};
 }
 
 }  // namespace shardsim

@@ -7,6 +7,7 @@
 #include "plan/lower.h"
 #include "plan/prepare.h"
 #include "replay/replay.h"
+#include "report/json.h"
 #include "report/run.h"
 #include "spec/run_spec.h"
 
@@ -26,8 +27,12 @@ Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& 
 // Writes the reports, prints the table. Throws ConfigError, or std::runtime_error when a file
 // cannot be written (checked before the simulation, too).
 void run_command(const RunArguments& args);
+// summary.json; nothing is written. Throws ConfigError.
+Json run_document(const RunArguments& args);
 
 // Loads and prepares; prints that the file is fine. Throws ConfigError.
 void check_command(const RunArguments& args);
+// What it says, as figures.
+Json check_document(const RunArguments& args);
 
 }  // namespace shardsim

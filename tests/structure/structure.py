@@ -22,7 +22,7 @@ DOORS = {
     "simgrid/": ["replay/simgrid.cpp"],
     "xbt/": ["replay/simgrid.cpp"],
     "nlohmann/": ["report/json.cpp"],
-    "CLI/": ["main.cpp"],
+    "CLI/": ["command/command_line.cpp"],
     "sqlite3": ["sweep/store.cpp"],
     "doctest/": [],
     "benchmark/": [],

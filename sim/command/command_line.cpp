@@ -1,0 +1,256 @@
+#include "command/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "base/problem.h"
+#include "command/arguments.h"
+#include "command/collective.h"
+#include "command/explain.h"
+#include "command/list.h"
+#include "command/run.h"
+#include "command/tour.h"
+#include "spec/load.h"
+
+namespace shardsim {
+namespace {
+
+// The command that the arguments got to, or the program itself.
+const CLI::App& reached(const CLI::App& app) {
+  const std::vector<CLI::App*> used = app.get_subcommands();
+  return used.empty() ? app : *used.back();
+}
+
+// "did you mean" for the first argument that is close to, but not, a command or option.
+std::string near_argument(const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& known) {
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string close = nearest(name, known);
+    if (!close.empty()) return fmt::format("\n  did you mean \"{}\"?", close);
+  }
+  return "";
+}
+
+// CLI11's complaint in our words, with the nearest command or option.
+UsageError usage_error(const CLI::App& app, const CLI::ParseError& error,
+                       const std::vector<std::string>& arguments) {
+  const CLI::App& at = reached(app);
+  std::vector<std::string> commands;
+  for (const CLI::App* sub : app.get_subcommands({})) commands.push_back(sub->get_name());
+  std::vector<std::string> known = &at == &app ? commands : std::vector<std::string>{};
+  for (const CLI::Option* option : at.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  std::string message = error.what();
+  if (&at == &app) {
+    message = fmt::format("expected a command ({}), found {}", joined_or(commands),
+                          arguments.empty() ? "none" : fmt::format("\"{}\"", arguments.front()));
+  }
+  return UsageError(fmt::format("shardsim: {}{}\n  see shardsim {}--help", message,
+                                near_argument(arguments, known),
+                                &at == &app ? "" : at.get_name() + " "));
+}
+
+// Everything that may be written on the command line.
+struct Arguments {
+  RunArguments run, check;
+  CollectiveArguments collective;
+  ExplainArguments explain;
+  ListArguments list;
+  std::string example = "llama3-70b-v5p-64";
+};
+
+// The command that was found among the arguments: what it does, and its result as JSON (empty: it
+// has none).
+struct Found {
+  std::function<void()> act;
+  std::function<Json()> document;
+};
+
+template <class Args>
+void declare_action(CLI::App* sub, const Args& args, Found& found, void (*act)(const Args&),
+                    Json (*document)(const Args&)) {
+  sub->callback([&args, &found, act, document] {
+    found = {[&args, act] { act(args); }, [&args, document] { return document(args); }};
+  });
+}
+
+// Options of the commands that simulate.
+template <class Args>
+void declare_simulation(CLI::App* sub, Args& args) {
+  sub->add_option("--grain", args.grain,
+                  "flow: every message; fluid: one transfer per port (default flow)");
+  sub->add_option("--engine", args.engine, "simgrid or ideal (default simgrid)");
+  sub->add_option("--format", args.format, "text or json (default text)");
+  sub->add_flag("--full", args.full, "replay every device instead of one class per symmetry");
+}
+
+// An option that may be given several times, one value each.
+void declare_repeated(CLI::App* sub, const char* name, std::vector<std::string>& values,
+                      const char* help) {
+  sub->add_option(name, values, help)->take_all()->expected(1);
+}
+
+void declare_run(CLI::App& app, RunArguments& args, Found& found) {
+  CLI::App* sub =
+      app.add_subcommand("run", "simulate a run file; writes summary.json and trace.json");
+  sub->add_option("file", args.file, "YAML run file")->required();
+  declare_repeated(sub, "--set", args.set,
+                   "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'");
+  sub->add_option("--out", args.out, "output directory (default reports/out/NAME)");
+  declare_simulation(sub, args);
+  declare_action(sub, args, found, run_command, run_document);
+}
+
+void declare_check(CLI::App& app, RunArguments& args, Found& found) {
+  CLI::App* sub = app.add_subcommand(
+      "check", "read a run file and say what is wrong with it; nothing is simulated");
+  sub->add_option("file", args.file, "YAML run file")->required();
+  declare_repeated(sub, "--set", args.set, "KEY=VALUE");
+  declare_action(sub, args, found, check_command, check_document);
+}
+
+void declare_collective(CLI::App& app, CollectiveArguments& args, Found& found) {
+  CLI::App* sub = app.add_subcommand("collective", "one collective beside its closed form");
+  sub->add_option("kind", args.kind,
+                  "all-gather, reduce-scatter, all-reduce, all-to-all, broadcast, reduce, gather, "
+                  "scatter, collective-permute, barrier")
+      ->required();
+  sub->add_option(
+         "--topology", args.topology,
+         "a short name such as ring:8 or torus:4x4x4, a name from list topologies, a .yaml")
+      ->required();
+  sub->add_option("--bandwidth", args.bandwidth,
+                  "of one directed link of the innermost level, e.g. 100GB/s or '180 GB/s both "
+                  "ways' (default: what the topology states, or the chip's)");
+  sub->add_option("--latency", args.latency,
+                  "per hop (per route on a switch) of the innermost level, e.g. 1us (default: what "
+                  "the topology states, or 0)");
+  sub->add_option("--chip", args.chip, "whose link bandwidth is the default, and whose slices");
+  sub->add_option("--mesh", args.mesh,
+                  "sizes of mesh axes, first major, e.g. X=4,Y=4 (default: the hardware axes)");
+  sub->add_option("--bytes", args.bytes, "V, e.g. 64MiB (a barrier has none)");
+  sub->add_option("--bytes-per-rank", args.bytes_per_rank, "the buffer of one rank instead of V");
+  sub->add_option("--sweep-bytes", args.sweep_bytes,
+                  "START:END[:FACTOR] of V instead, e.g. 1KiB:1GiB (default factor 2)");
+  sub->add_option("--algorithm", args.algorithm,
+                  "a name from `list collectives` (default auto: smallest closed form)");
+  sub->add_option("--over", args.over,
+                  "mesh or hardware axes of the group, e.g. x,y (default: all)");
+  sub->add_option("--shift", args.shift,
+                  "collective-permute: ranks further along the last axis (default 1)");
+  sub->add_option("--root", args.root,
+                  "broadcast, reduce, gather, scatter: the rank in every group (default 0)");
+  sub->add_option("--pieces", args.pieces,
+                  "algorithms that cut the data: how many pieces (default: the fastest number)");
+  sub->add_option("--window", args.window,
+                  "direct on a switch: sends of a rank under way at once (default: all)");
+  declare_repeated(sub, "--beside", args.beside,
+                   "another collective of the same size, started together");
+  declare_simulation(sub, args);
+  sub->get_option("--format")->description("text or json (default text); csv with --sweep-bytes");
+  declare_action(sub, args, found, collective_command, collective_document);
+}
+
+void declare_explain(CLI::App& app, ExplainArguments& args, Found& found) {
+  CLI::App* sub = app.add_subcommand(
+      "explain", "cases, collectives, bytes, prices of a run file, statement or array");
+  sub->add_option("what", args.subject, "a run file, a statement, an array or a reshard")
+      ->required();
+  sub->add_option("--mesh", args.mesh, "sizes of the mesh axes, first major, e.g. X=4,Y=2");
+  sub->add_option("--dims", args.dims, "sizes of the dims, e.g. I=1024,J=4096");
+  sub->add_option("--dtype", args.dtype, "of all arrays (default bf16)");
+  sub->add_option("--topology", args.topology,
+                  "as in collective (default a torus with one axis for each mesh axis)");
+  sub->add_option(
+      "--bandwidth", args.bandwidth,
+      "of one directed link, e.g. 100GB/s (default: what the topology states, or no prices)");
+  sub->add_option("--latency", args.latency, "per hop, e.g. 1us (default 0)");
+  sub->add_option("--device-order", args.device_order,
+                  "row-major: the first mesh axis is major, as in JAX; or innermost-first");
+  sub->add_option("--on-ambiguity", args.on_ambiguity,
+                  "of a statement, as in run files: choose or error");
+  sub->add_option("--pass", args.pass,
+                  "forward, backward or both (default both; of a statement, forward)");
+  sub->add_option("--statement", args.statement, "of a file: only the one that makes this array");
+  declare_repeated(sub, "--set", args.set, "of a file: KEY=VALUE");
+  sub->add_option("--format", args.format, "text or json (default text)");
+  declare_action(sub, args, found, explain_command, explain_document);
+}
+
+void declare_list(CLI::App& app, Arguments& args, Found& found) {
+  CLI::App* list = app.add_subcommand("list", "print a table: chips, models, presets, fields, …");
+  list->add_option("what", args.list.what,
+                   "chips, topologies, models, collectives, presets, fields, reports or schema");
+  list->add_option("--format", args.list.format, "text or json (default text)");
+  declare_action(list, args.list, found, list_command, list_document);
+
+  CLI::App* example = app.add_subcommand("example", "print a run file to start from");
+  example->add_option("name", args.example, "one of: " + joined_or(run_names()));
+  example->callback([&args, &found] { found = {[&args] { example_command(args.example); }, {}}; });
+}
+
+// What --help or --version answers.
+struct Answer {
+  std::string text;
+};
+
+Found find_command(std::span<const std::string> arguments, Arguments& args) {
+  CLI::App app{"shardsim: what does this sharding cost on this cluster, and why?", "shardsim"};
+  app.set_version_flag("--version", "shardsim 0.1.0");
+  app.require_subcommand(1);
+  app.footer(
+      "Exit status: 0 done, 1 the machine refused, 2 the input is wrong, 3 a check failed, 130 "
+      "interrupted.");
+  Found found;
+  declare_run(app, args.run, found);
+  declare_collective(app, args.collective, found);
+  declare_explain(app, args.explain, found);
+  declare_check(app, args.check, found);
+  declare_list(app, args, found);
+  app.add_subcommand("tour", "the headline results")->callback([&found] {
+    found = {tour_command, {}};
+  });
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) {
+      throw usage_error(app, error, {arguments.begin(), arguments.end()});
+    }
+    std::ostringstream text;
+    app.exit(error, text, text);
+    throw Answer{text.str()};
+  }
+  return found;
+}
+
+}  // namespace
+
+void do_command(std::span<const std::string> arguments) {
+  Arguments args;
+  try {
+    find_command(arguments, args).act();
+  } catch (const Answer& answer) {
+    print(answer.text);
+  }
+}
+
+Json command_document(std::span<const std::string> arguments) {
+  Arguments args;
+  try {
+    const Found found = find_command(arguments, args);
+    if (found.document) return found.document();
+  } catch (const Answer&) {
+  }
+  throw UsageError(fmt::format("shardsim: {} has no result as JSON", fmt::join(arguments, " ")));
+}
+
+}  // namespace shardsim
