@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check_failed.h"
 #include "base/file.h"
 #include "base/problem.h"
 #include "command/command_line.h"
@@ -21,6 +22,9 @@ int main(int argc, char** argv) {
   } catch (const shardsim::ConfigError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
+  } catch (const shardsim::CheckFailed& error) {
+    std::fprintf(stderr, "shardsim: %s\n", error.what());
+    return 3;
   } catch (const shardsim::Interrupted& error) {
     std::fprintf(stderr, "shardsim: %s\n", error.what());
     return 130;

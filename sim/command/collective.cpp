@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check_failed.h"
 #include "base/problem.h"
 #include "command/arguments.h"
 #include "command/network.h"
@@ -13,6 +14,7 @@
 #include "plan/collective_run.h"
 #include "plan/network_text.h"
 #include "plan/placement.h"
+#include "plan/play.h"
 #include "report/reports.h"
 #include "report/sweep.h"
 
@@ -312,6 +314,34 @@ Reading read_requests(const CollectiveArguments& args) {
   return reading;
 }
 
+constexpr const char* kDelivers =
+    "checked: the plan, played on sets, brings every rank every contribution, once";
+
+// --check: throws CheckFailed for the first plan that does not deliver.
+void check_plans(const CollectiveArguments& args, const Reading& reading) {
+  if (!args.check) return;
+  for (const CollectiveRequest& request : reading.requests) {
+    for (const CollectiveCall& call : request.calls) {
+      const GroupNet net = group_net(request.cluster, call.axes);
+      if (net.ranks() > kMostPlayed) {
+        throw ConfigError({{argument_pos("--topology", args.topology),
+                            fmt::format("expected groups of at most {} devices with --check, found "
+                                        "{}",
+                                        kMostPlayed, net.ranks()),
+                            ""}});
+      }
+      if (call.algorithm == nullptr) continue;
+      const std::vector<int> sizes = net.sizes();
+      const std::string wrong =
+          play(call.algorithm->plan(call.ask, net, sizes), targets_of(call.ask, sizes));
+      if (!wrong.empty()) {
+        throw CheckFailed(fmt::format("the plan of {} for {} does not deliver: {}",
+                                      call.algorithm->name, to_text(call.ask.kind), wrong));
+      }
+    }
+  }
+}
+
 struct Result {
   Run run;
   Metrics metrics;
@@ -324,6 +354,7 @@ Result simulate_one(const CollectiveArguments& args, const Reading& reading) {
     lowered.plan.collectives[i].reason = reading.reasons.front()[i];
   }
   lowered.plan.assumptions = collective_assumptions(request, args.bytes_per_rank.value_or(""));
+  if (args.check) lowered.plan.assumptions.push_back(kDelivers);
   Run run;
   run.name = args.kind;
   run.engine = reading.engine->name;
@@ -333,6 +364,12 @@ Result simulate_one(const CollectiveArguments& args, const Reading& reading) {
   run.timeline = reading.engine->run(run.graph);
   Metrics metrics = measure(run);
   return {std::move(run), std::move(metrics)};
+}
+
+Json one_document(const CollectiveArguments& args, const Result& result) {
+  Json document = collective_summary(result.run, result.metrics);
+  if (args.check) std::get<Object>(document.data).emplace_back("delivers", true);
+  return document;
 }
 
 // "the latency term of all-axes is an estimate": of the algorithms whose closed form is not exact.
@@ -368,7 +405,7 @@ std::vector<SweepPoint> simulate_all(const Reading& reading) {
   return points;
 }
 
-Sweep simulate_sweep(const Reading& reading) {
+Sweep simulate_sweep(const CollectiveArguments& args, const Reading& reading) {
   const CollectiveRequest& request = reading.requests.front();
   const CollectiveCall& call = request.calls.front();
   const CollectiveInstance described = describe_call(call, request.cluster, {});
@@ -383,6 +420,7 @@ Sweep simulate_sweep(const Reading& reading) {
   sweep.convention = described.convention;
   sweep.points = simulate_all(reading);
   sweep.assumptions = collective_assumptions(request, "");
+  if (args.check) sweep.assumptions.push_back(kDelivers);
   for (const CollectiveRequest& other : reading.requests) {
     say_assumption(other.calls.front().algorithm, sweep.assumptions);
   }
@@ -397,23 +435,24 @@ Sweep simulate_sweep(const Reading& reading) {
 
 void collective_command(const CollectiveArguments& args) {
   const Reading reading = read_requests(args);
+  check_plans(args, reading);
   if (args.sweep_bytes) {
-    const Sweep sweep = simulate_sweep(reading);
+    const Sweep sweep = simulate_sweep(args, reading);
     print(args.format == "json"  ? to_json(sweep_summary(sweep))
           : args.format == "csv" ? sweep_csv(sweep)
                                  : sweep_table(sweep));
     return;
   }
   const Result result = simulate_one(args, reading);
-  print(args.format == "json" ? to_json(collective_summary(result.run, result.metrics))
+  print(args.format == "json" ? to_json(one_document(args, result))
                               : collective_table(result.run, result.metrics));
 }
 
 Json collective_document(const CollectiveArguments& args) {
   const Reading reading = read_requests(args);
-  if (args.sweep_bytes) return sweep_summary(simulate_sweep(reading));
-  const Result result = simulate_one(args, reading);
-  return collective_summary(result.run, result.metrics);
+  check_plans(args, reading);
+  if (args.sweep_bytes) return sweep_summary(simulate_sweep(args, reading));
+  return one_document(args, simulate_one(args, reading));
 }
 
 }  // namespace shardsim

@@ -17,10 +17,11 @@ struct CollectiveArguments {
   std::string grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> beside;
   std::optional<int> shift, root, pieces, window;
-  bool full = false;
+  bool full = false, check = false;
 };
 
-// The result: printed, or as JSON. Throw ConfigError with every problem of the arguments.
+// The result: printed, or as JSON. Throw ConfigError with every problem of the arguments,
+// and CheckFailed when --check finds a plan that does not deliver.
 void collective_command(const CollectiveArguments& args);
 Json collective_document(const CollectiveArguments& args);
 

@@ -16,6 +16,7 @@
 #include "command/list.h"
 #include "command/run.h"
 #include "command/tour.h"
+#include "command/validate.h"
 #include "spec/load.h"
 
 namespace shardsim {
@@ -65,6 +66,7 @@ struct Arguments {
   CollectiveArguments collective;
   ExplainArguments explain;
   ListArguments list;
+  ValidateArguments validate;
   std::string example = "llama3-70b-v5p-64";
 };
 
@@ -156,6 +158,8 @@ void declare_collective(CLI::App& app, CollectiveArguments& args, Found& found) 
   declare_repeated(sub, "--beside", args.beside,
                    "another collective of the same size, started together");
   declare_simulation(sub, args);
+  sub->add_flag("--check", args.check,
+                "play the plan on sets first: every rank must end with every contribution, once");
   sub->get_option("--format")->description("text or json (default text); csv with --sweep-bytes");
   declare_action(sub, args, found, collective_command, collective_document);
 }
@@ -198,6 +202,17 @@ void declare_list(CLI::App& app, Arguments& args, Found& found) {
   example->callback([&args, &found] { found = {[&args] { example_command(args.example); }, {}}; });
 }
 
+void declare_validate(CLI::App& app, ValidateArguments& args, Found& found) {
+  CLI::App* sub = app.add_subcommand(
+      "validate", "the formula ledger: what is said about sharding, held against replays");
+  sub->add_option("--only", args.only, "ids of rows, with every figure, e.g. C25,C40");
+  sub->add_option("--rows", args.rows, "a YAML file of rows beside those of configs/ledger");
+  sub->add_option("--out", args.out, "a directory for ledger.md, ledger.json and ledger.csv");
+  sub->add_option("--format", args.format, "text or json (default text)");
+  sub->add_flag("--list", args.list, "the rows and their recorded verdicts; nothing is simulated");
+  sub->callback([&args, &found] { found = {[&args] { validate_command(args); }, {}}; });
+}
+
 // What --help or --version answers.
 struct Answer {
   std::string text;
@@ -216,6 +231,7 @@ Found find_command(std::span<const std::string> arguments, Arguments& args) {
   declare_explain(app, args.explain, found);
   declare_check(app, args.check, found);
   declare_list(app, args, found);
+  declare_validate(app, args.validate, found);
   app.add_subcommand("tour", "the headline results")->callback([&found] {
     found = {tour_command, {}};
   });

@@ -70,6 +70,7 @@ Json collective_summary(const Run& run, const Metrics& metrics) {
   Object result = std::get<Object>(all.front().data);
   result.insert(result.begin(), {"schema", kSchema});
   result.emplace_back("topology", run.plan.cluster.text);
+  result.emplace_back("cluster_devices", run.plan.cluster.devices());
   result.emplace_back("levels", level_list(run.plan.cluster));
   result.emplace_back("step_time_s", seconds(metrics.step));
   result.emplace_back("engine", run.engine);

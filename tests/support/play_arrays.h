@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "chunks.h"
 #include "ir/collective_plan.h"
 #include "ir/notation.h"
+#include "plan/chunks.h"
 
 namespace shardsim::testing {
 

@@ -9,15 +9,15 @@
 #include <cmath>
 
 #include "../support/networks.h"
-#include "../support/play.h"
 #include "plan/lower_collective.h"
+#include "plan/play.h"
 #include "plan/routes.h"
 #include "replay/replay.h"
 
 using namespace shardsim;
 using shardsim::testing::all_axes;
 using shardsim::testing::cluster;
-using shardsim::testing::play;
+
 using shardsim::testing::small_networks;
 
 namespace {

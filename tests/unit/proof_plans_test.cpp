@@ -11,10 +11,10 @@
 
 #include "../support/mutate_plan.h"
 #include "../support/networks.h"
-#include "../support/play.h"
 #include "../support/play_arrays.h"
 #include "../support/proof_part.h"
 #include "plan/algorithms.h"
+#include "plan/play.h"
 
 namespace shardsim {
 namespace {
@@ -24,7 +24,6 @@ using testing::cluster;
 using testing::double_send;
 using testing::drop_send;
 using testing::Memories;
-using testing::play;
 using testing::small_networks;
 using testing::unfolded;
 

@@ -6,7 +6,7 @@
 
 #include "ir/collective_plan.h"
 
-namespace shardsim::testing {
+namespace shardsim {
 
 class Chunks {
  public:
@@ -26,6 +26,20 @@ class Chunks {
     const auto from = static_cast<int>(origin(chunk));
     if (pairs_) return set.origin == from && set.dest == static_cast<int>(dest(chunk));
     return plan_.contains(set, from, static_cast<int>(piece(chunk)));
+  }
+  // Calls visit(chunk) for every chunk of the set, ascending.
+  template <class Visit>
+  void each(const ChunkSet& set, const Visit& visit) const {
+    if (pairs_) {
+      visit(static_cast<std::size_t>(set.origin) * ranks_ + static_cast<std::size_t>(set.dest));
+      return;
+    }
+    for (std::size_t from = 0; from < ranks_; ++from) {
+      if (!plan_.contains(set, static_cast<int>(from), set.piece)) continue;
+      for (int p = 0; p < set.pieces; ++p) {
+        visit(from * per_origin_ + static_cast<std::size_t>(set.piece + p));
+      }
+    }
   }
   // Of V.
   double share(std::size_t chunk) const {
@@ -49,7 +63,7 @@ class Chunks {
         return dest(chunk) == rank;
       case Collective::collective_permute:
       case Collective::barrier:
-        break;
+        break;  // depends on more than the plan
     }
     return false;
   }
@@ -61,4 +75,4 @@ class Chunks {
   std::size_t per_origin_;
 };
 
-}  // namespace shardsim::testing
+}  // namespace shardsim

@@ -1,0 +1,440 @@
+#include "base/expression.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "base/must.h"
+#include "base/text.h"
+
+namespace shardsim {
+
+namespace {
+
+using Numbers = std::span<const double>;
+
+constexpr double kSame = 1e-12;  // relative
+constexpr int kDeepest = 64;     // parentheses and signs inside each other
+
+double remainder_of(Numbers x) {
+  return x[0] - x[1] * std::floor(x[0] / x[1]);
+}
+
+// One operation: an operator or a function.
+struct Row {
+  std::string_view name;
+  int fewest = 2;  // operands
+  int most = 2;    // 0: any number
+  double (*value)(Numbers) = nullptr;
+  std::string_view zero = {};  // what it must not do with a last operand of 0
+};
+
+constexpr std::array kOperators = {
+    Row{"+", 2, 2, [](Numbers x) { return x[0] + x[1]; }},
+    Row{"-", 2, 2, [](Numbers x) { return x[0] - x[1]; }},
+    Row{"*", 2, 2, [](Numbers x) { return x[0] * x[1]; }},
+    Row{"/", 2, 2, [](Numbers x) { return x[0] / x[1]; }, "division by zero"},
+    Row{"%", 2, 2, remainder_of, "remainder of a division by zero"},
+    Row{"^", 2, 2, [](Numbers x) { return std::pow(x[0], x[1]); }},
+    Row{"==", 2, 2, [](Numbers x) { return nearly_equal(x[0], x[1]) ? 1.0 : 0.0; }},
+    Row{"!=", 2, 2, [](Numbers x) { return nearly_equal(x[0], x[1]) ? 0.0 : 1.0; }},
+    Row{"<=", 2, 2, [](Numbers x) { return x[0] <= x[1] ? 1.0 : 0.0; }},
+    Row{">=", 2, 2, [](Numbers x) { return x[0] >= x[1] ? 1.0 : 0.0; }},
+    Row{"<", 2, 2, [](Numbers x) { return x[0] < x[1] ? 1.0 : 0.0; }},
+    Row{">", 2, 2, [](Numbers x) { return x[0] > x[1] ? 1.0 : 0.0; }},
+    Row{"minus", 1, 1, [](Numbers x) { return -x[0]; }},
+    Row{"not", 1, 1, [](Numbers x) { return x[0] == 0 ? 1.0 : 0.0; }},
+    Row{"truth", 1, 1, [](Numbers x) { return x[0] == 0 ? 0.0 : 1.0; }},
+};
+
+constexpr std::array kFunctions = {
+    Row{"min", 1, 0, [](Numbers x) { return *std::min_element(x.begin(), x.end()); }},
+    Row{"max", 1, 0, [](Numbers x) { return *std::max_element(x.begin(), x.end()); }},
+    Row{"floor", 1, 1, [](Numbers x) { return std::floor(x[0]); }},
+    Row{"ceil", 1, 1, [](Numbers x) { return std::ceil(x[0]); }},
+    Row{"sqrt", 1, 1, [](Numbers x) { return std::sqrt(x[0]); }},
+    Row{"log2", 1, 1, [](Numbers x) { return std::log2(x[0]); }},
+    Row{"log", 1, 1, [](Numbers x) { return std::log(x[0]); }},
+    Row{"abs", 1, 1, [](Numbers x) { return std::fabs(x[0]); }},
+    Row{"round", 1, 1, [](Numbers x) { return std::round(x[0]); }},
+};
+
+constexpr std::array<std::string_view, 3> kWords = {"and", "or", "not"};
+
+// Rows are numbered through: operators, then functions.
+const Row& row_at(int row) {
+  const auto index = static_cast<std::size_t>(row);
+  return index < kOperators.size() ? kOperators[index] : kFunctions[index - kOperators.size()];
+}
+
+int operator_row(std::string_view name) {
+  const auto at = std::find_if(kOperators.begin(), kOperators.end(),
+                               [&](const Row& row) { return row.name == name; });
+  must(at != kOperators.end(), "the parser knows the operators of the table");
+  return static_cast<int>(at - kOperators.begin());
+}
+
+std::optional<int> function_row(std::string_view name) {
+  for (std::size_t i = 0; i < kFunctions.size(); ++i) {
+    if (kFunctions[i].name == name) return static_cast<int>(kOperators.size() + i);
+  }
+  return std::nullopt;
+}
+
+bool letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+struct Token {
+  enum class Kind : std::uint8_t { number, word, sign, end };
+  Kind kind = Kind::end;
+  std::string_view text;
+  std::size_t offset = 0;
+};
+
+// The parse ends at the first problem, which is already among the problems.
+struct Stop {};
+
+class Parser {
+ public:
+  Parser(const PlacedText& text, std::vector<Problem>& problems)
+      : placed_(text), text_(text.text), problems_(problems) {}
+
+  std::vector<FormulaStep> parse() {
+    next();
+    if (token_.kind == Token::Kind::end) refuse("a formula");
+    either();
+    if (token_.kind != Token::Kind::end) refuse("an operator or the end of the formula");
+    return std::move(steps_);
+  }
+
+ private:
+  [[noreturn]] void stop(std::size_t offset, std::size_t length, std::string message,
+                         std::string hint = {}) {
+    problems_.push_back({placed_.at(offset, length), std::move(message), std::move(hint)});
+    throw Stop{};
+  }
+
+  [[noreturn]] void refuse(std::string_view expected) {
+    const bool end = token_.kind == Token::Kind::end;
+    std::string hint;
+    if (token_.text == "=") hint = "two values are compared with ==";
+    stop(token_.offset, std::max<std::size_t>(1, token_.text.size()),
+         fmt::format("expected {}, found {}", expected,
+                     end ? (text_.empty() ? "nothing" : "its end") : in_quotes(token_.text)),
+         hint);
+  }
+
+  std::size_t number_end(std::size_t at) const {
+    const auto digits = [&] {
+      while (at < text_.size() && digit(text_[at])) ++at;
+    };
+    digits();
+    if (at < text_.size() && text_[at] == '.') {
+      ++at;
+      digits();
+    }
+    if (at < text_.size() && (text_[at] == 'e' || text_[at] == 'E')) {
+      std::size_t power = at + 1;
+      if (power < text_.size() && (text_[power] == '+' || text_[power] == '-')) ++power;
+      if (power < text_.size() && digit(text_[power])) {
+        at = power;
+        digits();
+      }
+    }
+    return at;
+  }
+
+  void next() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+    std::size_t end = at_;
+    Token::Kind kind = Token::Kind::end;
+    if (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (digit(c)) {
+        kind = Token::Kind::number;
+        end = number_end(at_);
+      } else if (letter(c)) {
+        kind = Token::Kind::word;
+        while (end < text_.size() && (letter(text_[end]) || digit(text_[end]))) ++end;
+      } else {
+        kind = Token::Kind::sign;
+        const std::string_view two = text_.substr(at_, 2);
+        const bool pair = two == "==" || two == "!=" || two == "<=" || two == ">=";
+        end = at_ + (pair ? 2 : std::max<std::size_t>(1, utf8_length(text_, at_)));
+      }
+    }
+    token_ = {kind, text_.substr(at_, end - at_), at_};
+    at_ = end;
+  }
+
+  bool at_any(std::initializer_list<std::string_view> texts) const {
+    return std::find(texts.begin(), texts.end(), token_.text) != texts.end();
+  }
+
+  void apply(int row, int count, const Token& token) {
+    steps_.push_back(
+        {FormulaStep::Kind::apply, 0, {}, row, count, token.offset, token.text.size()});
+  }
+
+  // Grows while a parse goes down, so that no text overflows the stack.
+  struct Depth {
+    explicit Depth(Parser& parser) : parser_(parser) {
+      if (++parser_.depth_ > kDeepest) {
+        parser_.stop(
+            parser_.token_.offset, 1,
+            fmt::format("expected at most {} parentheses and signs inside each other", kDeepest));
+      }
+    }
+    ~Depth() { --parser_.depth_; }
+    Depth(const Depth&) = delete;
+    Depth& operator=(const Depth&) = delete;
+    Parser& parser_;
+  };
+
+  // `a and b`: a, its truth, the decision, b, its truth.
+  void decided(std::string_view word, FormulaStep::Kind kind, void (Parser::*part)()) {
+    (this->*part)();
+    while (token_.text == word) {
+      const Token token = token_;
+      next();
+      apply(operator_row("truth"), 1, token);
+      const std::size_t decision = steps_.size();
+      steps_.push_back({kind, 0, {}, 0, 0, token.offset, token.text.size()});
+      (this->*part)();
+      apply(operator_row("truth"), 1, token);
+      steps_[decision].count = static_cast<int>(steps_.size() - decision - 1);
+    }
+  }
+
+  void either() { decided("or", FormulaStep::Kind::decide_or, &Parser::both); }
+  void both() { decided("and", FormulaStep::Kind::decide_and, &Parser::denial); }
+
+  void denial() {
+    if (token_.text != "not") return comparison();
+    const Depth depth(*this);
+    const Token token = token_;
+    next();
+    denial();
+    apply(operator_row("not"), 1, token);
+  }
+
+  void comparison() {
+    sum();
+    if (!at_any({"==", "!=", "<=", ">=", "<", ">"})) return;
+    const Token token = token_;
+    next();
+    sum();
+    apply(operator_row(token.text), 2, token);
+    if (at_any({"==", "!=", "<=", ">=", "<", ">"})) refuse("\"and\" between two comparisons");
+  }
+
+  void sum() { left_to_right({"+", "-"}, &Parser::product); }
+  void product() { left_to_right({"*", "/", "%"}, &Parser::sign); }
+
+  void left_to_right(std::initializer_list<std::string_view> names, void (Parser::*part)()) {
+    (this->*part)();
+    while (token_.kind == Token::Kind::sign && at_any(names)) {
+      const Token token = token_;
+      next();
+      (this->*part)();
+      apply(operator_row(token.text), 2, token);
+    }
+  }
+
+  void sign() {
+    if (token_.text != "-") return power();
+    const Depth depth(*this);
+    const Token token = token_;
+    next();
+    sign();
+    apply(operator_row("minus"), 1, token);
+  }
+
+  void power() {
+    operand();
+    if (token_.text != "^") return;
+    const Depth depth(*this);
+    const Token token = token_;
+    next();
+    sign();
+    apply(operator_row("^"), 2, token);
+  }
+
+  void operand() {
+    const Token token = token_;
+    if (token.kind == Token::Kind::number) return number();
+    if (token.text == "(") {
+      const Depth depth(*this);
+      next();
+      either();
+      close();
+      return;
+    }
+    const bool word = std::find(kWords.begin(), kWords.end(), token.text) != kWords.end();
+    if (token.kind != Token::Kind::word || word) refuse("a number, a name or a parenthesis");
+    next();
+    if (token_.text == "(") return call(token);
+    if (function_row(token.text)) {
+      stop(token.offset, token.text.size(),
+           fmt::format("expected parentheses after the function {}, found none", token.text));
+    }
+    steps_.push_back({FormulaStep::Kind::name, 0, std::string(token.text), 0, 0, token.offset,
+                      token.text.size()});
+  }
+
+  void number() {
+    const Token token = token_;
+    double value = 0;
+    const char* end = token.text.data() + token.text.size();
+    const auto read = std::from_chars(token.text.data(), end, value);
+    if (read.ec != std::errc{} || read.ptr != end || !std::isfinite(value)) {
+      stop(token.offset, token.text.size(),
+           fmt::format("expected a number, found {}", in_quotes(token.text)));
+    }
+    next();
+    steps_.push_back({FormulaStep::Kind::number, value, {}, 0, 0, token.offset, token.text.size()});
+  }
+
+  void close() {
+    if (token_.text != ")") refuse("\")\"");
+    next();
+  }
+
+  void call(const Token& name) {
+    const Depth depth(*this);
+    const std::optional<int> row = function_row(name.text);
+    if (!row) {
+      std::vector<std::string> names;
+      for (const Row& function : kFunctions) names.emplace_back(function.name);
+      stop(name.offset, name.text.size(),
+           fmt::format("expected a function, found {}", in_quotes(name.text)),
+           suggestion(name.text, names));
+    }
+    int count = 0;
+    do {
+      next();
+      if (count == 0 && token_.text == ")") break;
+      either();
+      ++count;
+    } while (token_.text == ",");
+    close();
+    const Row& function = row_at(*row);
+    if (count < function.fewest || (function.most > 0 && count > function.most)) {
+      stop(name.offset, name.text.size(),
+           fmt::format("expected {}{} value{} in {}(), found {}",
+                       function.most == 0 ? "at least " : "", function.fewest,
+                       function.fewest == 1 ? "" : "s", name.text, count));
+    }
+    apply(*row, count, name);
+  }
+
+  const PlacedText& placed_;
+  std::string_view text_;
+  std::vector<Problem>& problems_;
+  std::vector<FormulaStep> steps_;
+  Token token_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+// Why an operation on finite numbers has no finite value.
+std::string why_not_finite(const Row& row, Numbers x) {
+  if (!row.zero.empty() && x.back() == 0) return std::string(row.zero);
+  std::vector<std::string> operands;
+  for (const double one : x) operands.push_back(exact_text(one));
+  const bool infix = x.size() == 2 && row.name.size() <= 2;
+  return fmt::format("expected a finite number, found none: {}",
+                     infix ? fmt::format("{} {} {}", operands[0], row.name, operands[1])
+                           : fmt::format("{}({})", row.name, fmt::join(operands, ", ")));
+}
+
+}  // namespace
+
+SourcePos PlacedText::at(std::size_t offset, std::size_t length) const {
+  return as_is ? pos.at(static_cast<int>(offset), static_cast<int>(length)) : pos;
+}
+
+std::optional<Formula> parse_formula(PlacedText text, std::vector<Problem>& problems) {
+  Formula formula{std::move(text), {}};
+  try {
+    formula.steps = Parser(formula.text, problems).parse();
+  } catch (const Stop&) {
+    return std::nullopt;
+  }
+  return formula;
+}
+
+std::optional<double> evaluate(const Formula& formula, const NameValue& value_of,
+                               std::vector<Problem>& problems) {
+  std::vector<double> stack;
+  for (std::size_t i = 0; i < formula.steps.size(); ++i) {
+    const FormulaStep& step = formula.steps[i];
+    const auto here = [&] { return formula.text.at(step.offset, step.length); };
+    switch (step.kind) {
+      case FormulaStep::Kind::number:
+        stack.push_back(step.number);
+        break;
+      case FormulaStep::Kind::name: {
+        const std::optional<double> value = value_of(step.name, here());
+        if (!value) return std::nullopt;
+        stack.push_back(*value);
+        break;
+      }
+      case FormulaStep::Kind::decide_and:
+      case FormulaStep::Kind::decide_or:
+        // The truth so far decides when it is that of the word; otherwise the other side does.
+        if ((stack.back() != 0) == (step.kind == FormulaStep::Kind::decide_or)) {
+          i += static_cast<std::size_t>(step.count);
+        } else {
+          stack.pop_back();
+        }
+        break;
+      case FormulaStep::Kind::apply: {
+        const Row& row = row_at(step.row);
+        const auto count = static_cast<std::size_t>(step.count);
+        const Numbers operands(stack.data() + stack.size() - count, count);
+        const double value = row.value(operands);
+        if (!std::isfinite(value)) {
+          problems.push_back({here(), why_not_finite(row, operands), ""});
+          return std::nullopt;
+        }
+        stack.resize(stack.size() - count);
+        stack.push_back(value);
+        break;
+      }
+    }
+  }
+  must(stack.size() == 1, "a formula has one value");
+  return stack.front();
+}
+
+bool nearly_equal(double a, double b) {
+  return a == b || std::fabs(a - b) <= kSame * std::max(std::fabs(a), std::fabs(b));
+}
+
+bool is_formula_name(std::string_view text) {
+  if (text.empty() || !letter(text.front())) return false;
+  if (std::find(kWords.begin(), kWords.end(), text) != kWords.end() || function_row(text)) {
+    return false;
+  }
+  return std::all_of(text.begin(), text.end(), [](char c) { return letter(c) || digit(c); });
+}
+
+std::string exact_text(double number) {
+  constexpr double kLargestWhole = 1e15;
+  if (number == std::trunc(number) && std::fabs(number) < kLargestWhole) {
+    return fmt::format("{:.0f}", number == 0 ? 0.0 : number);
+  }
+  return fmt::format("{}", number);
+}
+
+}  // namespace shardsim

@@ -1,0 +1,68 @@
+// Formulas over named numbers: parsed once, evaluated as often as needed.
+//
+//   V*(N-1)/(2*N)/W1       W == 2*W1 and N % 2 == 0       max(t, 2*g) ^ 0.5
+//
+// Numbers, names, + - * / % ^, unary minus, == != < <= > >=, and or not, parentheses, and the
+// functions min max floor ceil sqrt log2 log abs round. Nothing else: no text, file, command or
+// assignment. Truth is 1 and 0; whatever is not 0 is true. `log` is the natural logarithm, x % y
+// has the sign of y, ^ binds tighter than the minus before it and is grouped from the right, ==
+// holds to 1e-12 relative. What follows a decided `and` or `or` is not evaluated.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/problem.h"
+
+namespace shardsim {
+
+// A text of a file, and where its characters stand.
+struct PlacedText {
+  std::string text;
+  SourcePos pos;      // of its first character
+  bool as_is = true;  // false: written with escapes or over several lines; all of it is at pos
+
+  SourcePos at(std::size_t offset, std::size_t length) const;
+};
+
+// Postfix: operands, then what is done with them.
+struct FormulaStep {
+  enum class Kind : std::uint8_t { number, name, apply, decide_and, decide_or };
+  Kind kind = Kind::number;
+  double number = 0;
+  std::string name = {};   // of the variable
+  int row = 0;             // of the table of operators and functions
+  int count = 0;           // operands; of a decision: steps to skip when it is made
+  std::size_t offset = 0;  // in the text
+  std::size_t length = 1;
+};
+
+struct Formula {
+  PlacedText text;
+  std::vector<FormulaStep> steps;
+};
+
+// Nothing when the text is no formula; the first reason is appended with its place.
+std::optional<Formula> parse_formula(PlacedText text, std::vector<Problem>& problems);
+
+// The number of a name; nothing when there is none, after appending why.
+using NameValue = std::function<std::optional<double>(const std::string& name, const SourcePos&)>;
+
+// Nothing when a step has no finite value (division by zero, sqrt(-1), overflow) or a name has
+// none; the reason is appended with the place of that step.
+std::optional<double> evaluate(const Formula& formula, const NameValue& value_of,
+                               std::vector<Problem>& problems);
+
+// Equal to 1e-12 relative.
+bool nearly_equal(double a, double b);
+
+// A name as formulas have it: a letter, then letters, digits and _; no word of the language.
+bool is_formula_name(std::string_view text);
+
+// The shortest text that reads back as this number: 67108864, 0.75, 1e-09.
+std::string exact_text(double number);
+
+}  // namespace shardsim

@@ -1,0 +1,131 @@
+#include "command/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/check_failed.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "command/arguments.h"
+#include "command/command_line.h"
+#include "ledger/report.h"
+#include "spec/library.h"
+
+namespace shardsim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files of the source tree are found from any directory.
+std::string found_file(const std::string& word) {
+  std::error_code none;
+  if (!is_path(word) || fs::exists(word, none)) return word;
+  const fs::path inside = fs::path(data_dir()) / word;
+  return fs::exists(inside, none) ? inside.string() : word;
+}
+
+Outcome execute(std::vector<std::string> words) {
+  for (std::string& word : words) word = found_file(word);
+  try {
+    return {0, command_document(words), ""};
+  } catch (const ConfigError& error) {
+    return {2, nullptr, error.what()};
+  } catch (const UsageError& error) {
+    return {2, nullptr, error.what()};
+  } catch (const CheckFailed& error) {
+    return {3, nullptr, error.what()};
+  }
+}
+
+std::vector<LedgerRow> read_ledger(const ValidateArguments& args) {
+  std::vector<Problem> problems;
+  std::vector<LedgerRow> rows;
+  constexpr Library kLedger{"ledger", "configs/ledger", "rows", ""};
+  for (const std::string& name : names_in(kLedger)) {
+    read_rows((fs::path(data_dir()) / kLedger.folder / (name + ".yaml")).string(), rows, problems);
+  }
+  if (!args.rows.empty()) read_rows(args.rows, rows, problems);
+  check_rows(rows, problems);
+  throw_if_any(problems);
+  return rows;
+}
+
+// Whether --only (or nothing) asks for each row.
+std::vector<bool> chosen_rows(const ValidateArguments& args, const std::vector<LedgerRow>& rows) {
+  std::vector<bool> chosen(rows.size(), args.only.empty());
+  if (args.only.empty()) return chosen;
+  std::vector<Problem> problems;
+  std::vector<std::string> ids;
+  for (const LedgerRow& row : rows) ids.push_back(row.id);
+  const SourcePos pos = argument_pos("--only", args.only);
+  for (std::size_t from = 0; from <= args.only.size();) {
+    const std::size_t comma = std::min(args.only.find(',', from), args.only.size());
+    const std::string id(trimmed(std::string_view(args.only).substr(from, comma - from)));
+    const auto at = std::find(ids.begin(), ids.end(), id);
+    if (at == ids.end()) {
+      problems.push_back(
+          {pos.at(static_cast<int>(from), std::max(1, static_cast<int>(comma - from))),
+           fmt::format("expected the id of a row, found {}", in_quotes(id)), suggestion(id, ids)});
+    } else {
+      chosen[static_cast<std::size_t>(at - ids.begin())] = true;
+    }
+    from = comma + 1;
+  }
+  throw_if_any(problems);
+  return chosen;
+}
+
+LedgerResult evaluate_rows(const std::vector<LedgerRow>& rows, const std::vector<bool>& chosen) {
+  std::vector<Problem> problems;
+  Commands commands(execute);
+  LedgerResult result;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!chosen[i]) continue;
+    const LedgerRow& what = meant(rows[i], rows);
+    RowResult row;
+    if (what.status == RowStatus::simulated) {
+      const std::optional<RowResult> judged = judge(what, commands, problems);
+      if (!judged) continue;  // its problems are told below
+      row = *judged;
+    }
+    row.row = &rows[i];
+    result.rows.push_back(std::move(row));
+  }
+  throw_if_any(problems);
+  result.commands = commands.executed();
+  return result;
+}
+
+}  // namespace
+
+void validate_command(const ValidateArguments& args) {
+  std::vector<Problem> problems;
+  require_format(args.format, problems);
+  throw_if_any(problems);
+  const std::vector<LedgerRow> rows = read_ledger(args);
+  const std::vector<bool> chosen = chosen_rows(args, rows);
+  if (args.list) {
+    std::vector<LedgerRow> listed;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (chosen[i]) listed.push_back(rows[i]);
+    }
+    print(ledger_list(listed));
+    return;
+  }
+  if (!args.out.empty()) require_writable_directory(args.out);
+  const LedgerResult result = evaluate_rows(rows, chosen);
+  if (!args.out.empty()) write_files(ledger_files(result, args.out));
+  print(args.format == "json" ? to_json(ledger_json(result))
+        : args.only.empty()   ? ledger_summary(result)
+                              : ledger_details(result));
+  if (const int failed = failed_rows(result); failed > 0) {
+    throw CheckFailed(fmt::format("{} row{} of the ledger failed", failed, failed == 1 ? "" : "s"));
+  }
+}
+
+}  // namespace shardsim

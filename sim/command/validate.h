@@ -1,0 +1,18 @@
+// `shardsim validate`: the formula ledger, evaluated.
+#pragma once
+
+#include <string>
+
+namespace shardsim {
+
+// As written on the command line; empty: not given.
+struct ValidateArguments {
+  std::string out, only, rows, format = "text";
+  bool list = false;
+};
+
+// Prints what the rows came to; writes files with --out. Throws ConfigError for rows that are wrong
+// or have no value, CheckFailed when the program or a record is not as it must be.
+void validate_command(const ValidateArguments& args);
+
+}  // namespace shardsim
