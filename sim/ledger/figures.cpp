@@ -24,8 +24,8 @@ constexpr std::array kCommands = {CommandRow{"collective", true, true}, CommandR
                                   CommandRow{"explain"}, CommandRow{"list"}, CommandRow{"check"}};
 
 // Options that the ledger chooses, so that every figure is replayed alike.
-constexpr std::array<std::string_view, 6> kOwnOptions = {"--out",   "--format", "--full",
-                                                         "--grain", "--engine", "--check"};
+constexpr std::array<std::string_view, 5> kOwnOptions = {"--out", "--format", "--full", "--engine",
+                                                         "--check"};
 
 // Everything that goes wrong is said at the figure's command.
 struct Place {
@@ -54,6 +54,11 @@ const CommandRow* command_of(const std::vector<std::string>& words, const Place&
 bool options_are_ours(const std::vector<std::string>& words, const Place& place) {
   for (const std::string& word : words) {
     const std::string name = word.substr(0, word.find('='));
+    if (name == "--grain" && !place.figure.folded) {
+      place.refuse("expected no --grain in a figure, found one",
+                   "every send is replayed, unless there is replay: folded");
+      return false;
+    }
     if (std::find(kOwnOptions.begin(), kOwnOptions.end(), name) == kOwnOptions.end()) continue;
     place.refuse(fmt::format("expected no {} in a figure, found one", name),
                  "every figure is replayed alike and writes no files");
