@@ -400,7 +400,7 @@ std::vector<SweepPoint> simulate_all(const Reading& reading) {
       scale_bytes(graph, call.ask.bytes / points.back().bytes);
     }
     points.push_back({call.ask.bytes, reading.engine->run(graph).makespan(), described.analytic,
-                      described.algorithm});
+                      described.algorithm, described.textbook});
   }
   return points;
 }

@@ -207,7 +207,10 @@ void declare_validate(CLI::App& app, ValidateArguments& args, Found& found) {
       "validate", "the formula ledger: what is said about sharding, held against replays");
   sub->add_option("--only", args.only, "ids of rows, with every figure, e.g. C25,C40");
   sub->add_option("--rows", args.rows, "a YAML file of rows beside those of configs/ledger");
-  sub->add_option("--out", args.out, "a directory for ledger.md, ledger.json and ledger.csv");
+  sub->add_option("--out", args.out,
+                  "a directory for ledger.md, ledger.json, ledger.csv, and regime.csv and .txt");
+  sub->add_flag("--regime", args.regime,
+                "only the map of where the textbook formulas hold, by devices and bytes");
   sub->add_option("--format", args.format, "text or json (default text)");
   sub->add_flag("--list", args.list, "the rows and their recorded verdicts; nothing is simulated");
   sub->callback([&args, &found] { found = {[&args] { validate_command(args); }, {}}; });

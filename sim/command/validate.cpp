@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/command_line.h"
+#include "ledger/regime.h"
 #include "ledger/report.h"
 #include "spec/library.h"
 
@@ -80,9 +81,9 @@ std::vector<bool> chosen_rows(const ValidateArguments& args, const std::vector<L
   return chosen;
 }
 
-LedgerResult evaluate_rows(const std::vector<LedgerRow>& rows, const std::vector<bool>& chosen) {
+LedgerResult evaluate_rows(const std::vector<LedgerRow>& rows, const std::vector<bool>& chosen,
+                           Commands& commands) {
   std::vector<Problem> problems;
-  Commands commands(execute);
   LedgerResult result;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!chosen[i]) continue;
@@ -107,6 +108,14 @@ void validate_command(const ValidateArguments& args) {
   std::vector<Problem> problems;
   require_format(args.format, problems);
   throw_if_any(problems);
+  if (!args.out.empty()) require_writable_directory(args.out);
+  Commands commands(execute);
+  if (args.regime) {
+    const std::vector<RegimePoint> points = regime(commands);
+    if (!args.out.empty()) write_files(regime_files(points, args.out));
+    print(regime_map(points));
+    return;
+  }
   const std::vector<LedgerRow> rows = read_ledger(args);
   const std::vector<bool> chosen = chosen_rows(args, rows);
   if (args.list) {
@@ -117,9 +126,14 @@ void validate_command(const ValidateArguments& args) {
     print(ledger_list(listed));
     return;
   }
-  if (!args.out.empty()) require_writable_directory(args.out);
-  const LedgerResult result = evaluate_rows(rows, chosen);
-  if (!args.out.empty()) write_files(ledger_files(result, args.out));
+  const LedgerResult result = evaluate_rows(rows, chosen, commands);
+  if (!args.out.empty()) {
+    std::vector<OutputFile> files = ledger_files(result, args.out);
+    for (OutputFile& file : regime_files(regime(commands), args.out)) {
+      files.push_back(std::move(file));
+    }
+    write_files(files);
+  }
   print(args.format == "json" ? to_json(ledger_json(result))
         : args.only.empty()   ? ledger_summary(result)
                               : ledger_details(result));

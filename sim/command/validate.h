@@ -8,7 +8,7 @@ namespace shardsim {
 // As written on the command line; empty: not given.
 struct ValidateArguments {
   std::string out, only, rows, format = "text";
-  bool list = false;
+  bool list = false, regime = false;
 };
 
 // Prints what the rows came to; writes files with --out. Throws ConfigError for rows that are wrong

@@ -313,7 +313,7 @@ std::string ledger_summary(const LedgerResult& result) {
   }
   return text +
          "\nnext: shardsim validate --only ID shows every figure and command of a row; --out "
-         "DIR\nwrites ledger.md, ledger.json and ledger.csv\n";
+         "DIR\nwrites ledger.md, ledger.json, ledger.csv, regime.csv and regime.txt\n";
 }
 
 std::string ledger_details(const LedgerResult& result) {

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "base/must.h"
+#include "plan/algorithm_override.h"
 #include "plan/algorithm_parts.h"
 #include "plan/direct_algorithms.h"
 #include "plan/doubling_algorithms.h"
@@ -222,6 +224,19 @@ constexpr std::array<Collective, 10> kKinds = {
     Collective::gather,     Collective::scatter,        Collective::collective_permute,
     Collective::barrier};
 
+// kAlgorithms, but for a row that a test has replaced.
+std::array<AlgorithmRow, kAlgorithms.size()>& table() {
+  static std::array<AlgorithmRow, kAlgorithms.size()> rows = kAlgorithms;
+  return rows;
+}
+
+AlgorithmRow& row_like(const AlgorithmRow& row) {
+  const auto at = std::find_if(table().begin(), table().end(),
+                               [&](const AlgorithmRow& one) { return one.name == row.name; });
+  must(at != table().end(), "only a row of the table is replaced");
+  return *at;
+}
+
 bool declared(const GroupNet& net) {
   return std::all_of(net.axes.begin(), net.axes.end(),
                      [](const GroupAxis& axis) { return axis.reduces; });
@@ -230,14 +245,20 @@ bool declared(const GroupNet& net) {
 }  // namespace
 
 std::span<const AlgorithmRow> algorithms() {
-  return kAlgorithms;
+  return table();
 }
 std::span<const Collective> collective_kinds() {
   return kKinds;
 }
 
+AlgorithmOverride::AlgorithmOverride(const AlgorithmRow& row)
+    : before_(std::exchange(row_like(row), row)) {}
+AlgorithmOverride::~AlgorithmOverride() {
+  row_like(before_) = before_;
+}
+
 const AlgorithmRow* find_algorithm(std::string_view name) {
-  for (const AlgorithmRow& row : kAlgorithms) {
+  for (const AlgorithmRow& row : algorithms()) {
     if (row.name == name) return &row;
   }
   return nullptr;
@@ -245,7 +266,7 @@ const AlgorithmRow* find_algorithm(std::string_view name) {
 
 std::vector<std::string> algorithm_names() {
   std::vector<std::string> names;
-  for (const AlgorithmRow& row : kAlgorithms) names.emplace_back(row.name);
+  for (const AlgorithmRow& row : algorithms()) names.emplace_back(row.name);
   return names;
 }
 
@@ -259,7 +280,7 @@ std::string unsuited(const AlgorithmRow& row, const CollectiveAsk& ask, const Gr
 
 Choice choose_algorithm(const CollectiveAsk& ask, const GroupNet& net) {
   Choice choice;
-  for (const AlgorithmRow& row : kAlgorithms) {
+  for (const AlgorithmRow& row : algorithms()) {
     if (!row.assumption.empty() && !declared(net)) continue;
     if (!unsuited(row, ask, net).empty()) continue;
     const Seconds time = row.closed_form(ask, net).time;
@@ -312,8 +333,42 @@ std::string bandwidth_convention(const GroupNet& net) {
   return fmt::format("{}", fmt::join(said, "; "));
 }
 
+namespace {
+
+// Over levels of switches W is what a block of devices below the slowest level sends out of it at
+// once, 8 NICs of a node (Scaling Book ch. 12).
+ClosedForm textbook_over_levels(const CollectiveAsk& ask, const GroupNet& net) {
+  BytesPerSec w, one;
+  double below = 1;
+  for (const int i : outside_in(net)) below *= net.axes[static_cast<std::size_t>(i)].size;
+  for (const int i : outside_in(net)) {
+    const GroupAxis& axis = net.axes[static_cast<std::size_t>(i)];
+    if (axis.wiring != Wiring::star) return {};
+    below /= axis.size;
+    if (w != BytesPerSec{} && axis.w1 * below >= w) continue;
+    w = axis.w1 * below;
+    one = axis.w1;
+  }
+  const char* kW = "of the devices below the slowest level";
+  switch (ask.kind) {
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return {ask.bytes / w, fmt::format("V/W {}", kW), false};
+    case Collective::all_reduce:
+      return {2.0 * (ask.bytes / w), fmt::format("2V/W {}", kW), false};
+    case Collective::all_to_all:
+      return {ask.bytes / static_cast<double>(net.ranks()) / one,
+              "V/(N*W1) of a device at the slowest level", false};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
-  if (levels(net) || net.graph != nullptr) return {};  // no book's W
+  if (net.graph != nullptr) return {};  // no book's W
+  if (levels(net)) return textbook_over_levels(ask, net);
   BytesPerSec w;
   int longest_axis = 1;
   for (const GroupAxis& axis : net.axes) {

@@ -100,13 +100,15 @@ std::string sweep_table(const Sweep& sweep) {
 }
 
 std::string sweep_csv(const Sweep& sweep) {
-  std::string text = "bytes,time_s,analytic_s,algorithm,algbw,busbw,crossover,nccl_bytes\n";
+  std::string text =
+      "bytes,time_s,analytic_s,algorithm,algbw,busbw,crossover,nccl_bytes,textbook_s\n";
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
     const SweepPoint& point = sweep.points[i];
-    text += fmt::format("{},{},{},{},{},{},{},{}\n", point.bytes / Bytes{1},
-                        point.time / Seconds{1}, point.analytic / Seconds{1}, point.algorithm,
-                        algbw(sweep, point), busbw(sweep, point), crossover(sweep, i),
-                        nccl_size(sweep.kind, point.bytes, sweep.ranks) / Bytes{1});
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{}\n", point.bytes / Bytes{1}, point.time / Seconds{1},
+        point.analytic / Seconds{1}, point.algorithm, algbw(sweep, point), busbw(sweep, point),
+        crossover(sweep, i), nccl_size(sweep.kind, point.bytes, sweep.ranks) / Bytes{1},
+        point.textbook == Seconds{} ? "" : fmt::format("{}", point.textbook / Seconds{1}));
   }
   return text;
 }
@@ -124,7 +126,9 @@ Json sweep_summary(const Sweep& sweep) {
                {"algbw", algbw(sweep, point)},
                {"busbw", busbw(sweep, point)},
                {"crossover", over.empty() ? Json(nullptr) : Json(over)},
-               {"nccl_bytes", nccl_size(sweep.kind, point.bytes, sweep.ranks) / Bytes{1}}});
+               {"nccl_bytes", nccl_size(sweep.kind, point.bytes, sweep.ranks) / Bytes{1}},
+               {"textbook_s",
+                point.textbook == Seconds{} ? Json(nullptr) : Json(point.textbook / Seconds{1})}});
   }
   return Object{{"schema", kSchema},
                 {"kind", std::string(to_text(sweep.kind))},

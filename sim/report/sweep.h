@@ -23,6 +23,7 @@ struct SweepPoint {
   Bytes bytes;  // V
   Seconds time, analytic;
   std::string algorithm;  // row of the algorithm table
+  Seconds textbook;       // the asymptotic figure; 0: no book states one
 };
 
 struct Sweep {
@@ -47,7 +48,7 @@ std::string rate_convention(Collective kind);
 
 // A crossover is where another algorithm takes over: "ring instead of ring-whole".
 std::string sweep_table(const Sweep& sweep);
-// bytes,time_s,analytic_s,algorithm,algbw,busbw,crossover,nccl_bytes
+// bytes,time_s,analytic_s,algorithm,algbw,busbw,crossover,nccl_bytes,textbook_s
 std::string sweep_csv(const Sweep& sweep);
 Json sweep_summary(const Sweep& sweep);
 

@@ -273,8 +273,10 @@ def check_sweep(shardsim):
     expect(len(rows) == len(points) == 15, f"{len(rows)} rows, {len(points)} points")
     for row, point in zip(rows, points):
         expect(list(row) == list(point) == ["bytes", "time_s", "analytic_s", "algorithm", "algbw",
-                                            "busbw", "crossover", "nccl_bytes"], list(row))
-        for key in ("bytes", "time_s", "analytic_s", "algbw", "busbw", "nccl_bytes"):
+                                            "busbw", "crossover", "nccl_bytes", "textbook_s"],
+               list(row))
+        for key in ("bytes", "time_s", "analytic_s", "algbw", "busbw", "nccl_bytes",
+                    "textbook_s"):
             expect(float(row[key]) == point[key], f"{key}: {row[key]} and {point[key]}")
         alone = json.loads(shardsim([*SWEEP[:-2], "--bytes", f"{row['bytes']}B", "--format",
                                      "json"]).stdout)
