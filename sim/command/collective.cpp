@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check_failed.h"
 #include "base/problem.h"
 #include "command/arguments.h"
 #include "command/network.h"
@@ -314,31 +313,10 @@ Reading read_requests(const CollectiveArguments& args) {
   return reading;
 }
 
-constexpr const char* kDelivers =
-    "checked: the plan, played on sets, brings every rank every contribution, once";
-
-// --check: throws CheckFailed for the first plan that does not deliver.
 void check_plans(const CollectiveArguments& args, const Reading& reading) {
   if (!args.check) return;
   for (const CollectiveRequest& request : reading.requests) {
-    for (const CollectiveCall& call : request.calls) {
-      const GroupNet net = group_net(request.cluster, call.axes);
-      if (net.ranks() > kMostPlayed) {
-        throw ConfigError({{argument_pos("--topology", args.topology),
-                            fmt::format("expected groups of at most {} devices with --check, found "
-                                        "{}",
-                                        kMostPlayed, net.ranks()),
-                            ""}});
-      }
-      if (call.algorithm == nullptr) continue;
-      const std::vector<int> sizes = net.sizes();
-      const std::string wrong =
-          play(call.algorithm->plan(call.ask, net, sizes), targets_of(call.ask, sizes));
-      if (!wrong.empty()) {
-        throw CheckFailed(fmt::format("the plan of {} for {} does not deliver: {}",
-                                      call.algorithm->name, to_text(call.ask.kind), wrong));
-      }
-    }
+    require_delivery(request.cluster, request.calls, argument_pos("--topology", args.topology));
   }
 }
 

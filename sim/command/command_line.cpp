@@ -85,6 +85,9 @@ void declare_action(CLI::App* sub, const Args& args, Found& found, void (*act)(c
   });
 }
 
+constexpr const char* kCheckHelp =
+    "play every plan on sets first: each rank must end with every contribution, once";
+
 // Options of the commands that simulate.
 template <class Args>
 void declare_simulation(CLI::App* sub, Args& args) {
@@ -108,6 +111,7 @@ void declare_run(CLI::App& app, RunArguments& args, Found& found) {
   declare_repeated(sub, "--set", args.set,
                    "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'");
   sub->add_option("--out", args.out, "output directory (default reports/out/NAME)");
+  sub->add_flag("--check", args.check, kCheckHelp);
   declare_simulation(sub, args);
   declare_action(sub, args, found, run_command, run_document);
 }
@@ -158,8 +162,7 @@ void declare_collective(CLI::App& app, CollectiveArguments& args, Found& found) 
   declare_repeated(sub, "--beside", args.beside,
                    "another collective of the same size, started together");
   declare_simulation(sub, args);
-  sub->add_flag("--check", args.check,
-                "play the plan on sets first: every rank must end with every contribution, once");
+  sub->add_flag("--check", args.check, kCheckHelp);
   sub->get_option("--format")->description("text or json (default text); csv with --sweep-bytes");
   declare_action(sub, args, found, collective_command, collective_document);
 }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/problem.h"
 #include "command/arguments.h"
+#include "plan/play.h"
 #include "report/reports.h"
 #include "spec/load.h"
 
@@ -54,6 +55,18 @@ Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& 
 
 namespace {
 
+// --check: the plans of the run's collectives deliver.
+void check_plans(const RunArguments& args, const Prepared& prepared) {
+  if (!args.check) return;
+  require_delivery(prepared.cluster, calls_of(prepared), argument_pos("run", args.file));
+}
+
+Json summary_of(const RunArguments& args, const Run& run, const Metrics& metrics) {
+  Json summary = run_summary(run, metrics);
+  if (args.check) std::get<Object>(summary.data).emplace_back("delivers", true);
+  return summary;
+}
+
 // The choices among the arguments that are no part of the run file.
 struct Choices {
   const EngineRow* engine = nullptr;
@@ -75,12 +88,14 @@ void run_command(const RunArguments& args) {
   const Choices choices = choices_of(args);
   const RunSpec spec = load_with(args);
   const Prepared prepared = prepare(spec);
+  check_plans(args, prepared);
   const std::string out = args.out.empty()
                               ? "reports/out/" + std::filesystem::path(args.file).stem().string()
                               : args.out;
   require_writable_directory(out);
 
-  const Run run = simulate(spec, prepared, choices.options, *choices.engine);
+  Run run = simulate(spec, prepared, choices.options, *choices.engine);
+  if (args.check) run.plan.assumptions.push_back(kDelivers);
   const Metrics metrics = measure(run);
   std::vector<OutputFile> files;
   for (const ReportRow& row : reports()) {
@@ -90,7 +105,7 @@ void run_command(const RunArguments& args) {
   }
   write_files(files);
   if (args.format == "json") {
-    print(to_json(run_summary(run, metrics)));
+    print(to_json(summary_of(args, run, metrics)));
     return;
   }
   std::string text = run_table(run, metrics) + "\nwrote";
@@ -105,8 +120,10 @@ void run_command(const RunArguments& args) {
 Json run_document(const RunArguments& args) {
   const Choices choices = choices_of(args);
   const RunSpec spec = load_with(args);
-  const Run run = simulate(spec, prepare(spec), choices.options, *choices.engine);
-  return run_summary(run, measure(run));
+  const Prepared prepared = prepare(spec);
+  check_plans(args, prepared);
+  const Run run = simulate(spec, prepared, choices.options, *choices.engine);
+  return summary_of(args, run, measure(run));
 }
 
 namespace {

@@ -17,7 +17,7 @@ namespace shardsim {
 struct RunArguments {
   std::string file, out, grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> set;
-  bool full = false;
+  bool full = false, check = false;
 };
 
 // A prepared run, lowered and replayed.
@@ -27,7 +27,8 @@ Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& 
 // Writes the reports, prints the table. Throws ConfigError, or std::runtime_error when a file
 // cannot be written (checked before the simulation, too).
 void run_command(const RunArguments& args);
-// summary.json; nothing is written. Throws ConfigError.
+// summary.json; nothing is written. Throws ConfigError, and CheckFailed when --check
+// finds a plan that does not deliver.
 Json run_document(const RunArguments& args);
 
 // Loads and prepares; prints that the file is fine. Throws ConfigError.

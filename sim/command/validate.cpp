@@ -30,7 +30,9 @@ std::string found_file(const std::string& word) {
   return fs::exists(inside, none) ? inside.string() : word;
 }
 
-Outcome execute(std::vector<std::string> words) {
+}  // namespace
+
+Outcome execute_command(std::vector<std::string> words) {
   for (std::string& word : words) word = found_file(word);
   try {
     return {0, command_document(words), ""};
@@ -42,6 +44,8 @@ Outcome execute(std::vector<std::string> words) {
     return {3, nullptr, error.what()};
   }
 }
+
+namespace {
 
 std::vector<LedgerRow> read_ledger(const ValidateArguments& args) {
   std::vector<Problem> problems;
@@ -109,7 +113,7 @@ void validate_command(const ValidateArguments& args) {
   require_format(args.format, problems);
   throw_if_any(problems);
   if (!args.out.empty()) require_writable_directory(args.out);
-  Commands commands(execute);
+  Commands commands(execute_command);
   if (args.regime) {
     const std::vector<RegimePoint> points = regime(commands);
     if (!args.out.empty()) write_files(regime_files(points, args.out));

@@ -17,10 +17,9 @@ namespace {
 
 struct CommandRow {
   std::string_view name;
-  bool replays = false;
-  bool plays = false;  // --check plays its plan on sets
+  bool replays = false;  // and --check plays its plans on sets
 };
-constexpr std::array kCommands = {CommandRow{"collective", true, true}, CommandRow{"run", true},
+constexpr std::array kCommands = {CommandRow{"collective", true}, CommandRow{"run", true},
                                   CommandRow{"explain"}, CommandRow{"list"}, CommandRow{"check"}};
 
 // Options that the ledger chooses, so that every figure is replayed alike.
@@ -138,8 +137,8 @@ std::optional<FigureValue> figure_value(const LedgerFigure& figure, const std::s
         "replay: folded beside the command replays one device of each class");
   }
   const bool full = row->replays && !many && replay == Replay::full;
-  const bool plays =
-      row->plays && replay == Replay::full && count_in(result->document, "devices") <= kMostPlayed;
+  const bool plays = row->replays && replay == Replay::full &&
+                     count_in(result->document, "devices") <= kMostPlayed;
   if (full) words.emplace_back("--full");
   if (plays) words.emplace_back("--check");
   if (full || plays) {

@@ -222,15 +222,24 @@ std::optional<RowResult> judge(const LedgerRow& row, Commands& commands,
                                std::vector<Problem>& problems) {
   RowResult result;
   result.row = &row;
+  std::vector<Problem> wrong;
   for (std::size_t i = 0; i < row.points.size(); ++i) {
-    std::optional<PointResult> point = judge_point(row.points[i], i, commands, problems);
-    if (!point) return std::nullopt;
+    std::optional<PointResult> point = judge_point(row.points[i], i, commands, wrong);
+    if (!point) continue;
     for (const std::string& failure : point->failures) {
       result.failures.push_back(
           row.points.size() == 1 ? failure : fmt::format("{}: {}", point->name, failure));
     }
     result.points.push_back(std::move(*point));
   }
+  for (Problem& problem : wrong) {  // points share formulas: each place is told once
+    const bool told = std::any_of(problems.begin(), problems.end(), [&](const Problem& other) {
+      return other.pos.source == problem.pos.source && other.pos.line == problem.pos.line &&
+             other.pos.column == problem.pos.column;
+    });
+    if (!told) problems.push_back(std::move(problem));
+  }
+  if (!wrong.empty()) return std::nullopt;
   result.verdict = verdict_of(result);
   if (*result.verdict != row.verdict) {
     result.failures.push_back(fmt::format("the verdict is \"{}\", recorded is \"{}\"{}",

@@ -48,6 +48,12 @@ class Names {
         use(f->command);
       }
     }
+    counts_ = false;
+    for (const LedgerVariable& one : is_.where) {
+      if (one.number) use(*one.number);
+      use(one.text);
+    }
+    for (const LedgerFigure& one : is_.figures) use(one.command);
   }
 
  private:
@@ -90,6 +96,7 @@ class Names {
         tell(pos, fmt::format("expected a number, found the text {}", step.name));
         continue;
       }
+      if (!counts_) continue;
       used_.insert(place_of(v != nullptr ? v->pos : f->pos));
       if (seen_.insert(step.name).second) open_.push_back(step.name);
     }
@@ -108,6 +115,7 @@ class Names {
   std::set<Place>& used_;
   std::set<Place>& told_;
   std::vector<Problem>& problems_;
+  bool counts_ = true;  // what is reached from the row's formulas is used
   std::set<std::string> seen_;
   std::vector<std::string> open_;
 };

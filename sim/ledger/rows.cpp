@@ -434,7 +434,7 @@ LedgerRow read_row(const Node& node, const Placer& placer, Problems& problems) {
       constexpr std::array<std::string_view, 2> kNames = {"not yet", "not simulated"};
       constexpr std::array kValues = {RowStatus::not_yet, RowStatus::not_simulated};
       const auto status = chosen<RowStatus>(entry, kNames, kValues, reader);
-      if (status && row.status != RowStatus::repeat) row.status = *status;
+      if (row.status != RowStatus::repeat) row.status = status.value_or(RowStatus::not_yet);
     } else if (entry.key == "verdict") {
       judged = true;
       row.verdict = chosen<Verdict>(entry, kVerdictNames, kVerdicts, reader).value_or(row.verdict);

@@ -106,6 +106,8 @@ class StepLowering {
   std::vector<std::size_t> first_choice_;  // [steps] into Prepared::choices
 };
 
+}  // namespace
+
 std::vector<CollectiveCall> calls_of(const Prepared& run) {
   std::vector<CollectiveCall> calls;
   std::size_t choice = 0;
@@ -119,6 +121,8 @@ std::vector<CollectiveCall> calls_of(const Prepared& run) {
   }
   return calls;
 }
+
+namespace {
 
 double ops_of(const Prepared& run, const Fold& fold, Grain grain) {
   double ops = fold.classes() * static_cast<double>(run.sharded.steps.size());

@@ -9,6 +9,7 @@
 
 #include "ir/op_graph.h"
 #include "ir/plan.h"
+#include "plan/lower_collective.h"
 #include "plan/prepare.h"
 #include "spec/run_spec.h"
 
@@ -21,6 +22,9 @@ struct LowerOptions {
 
 // Throws ConfigError when the graph would be too large.
 Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& options);
+
+// The collectives of one layer, in the order of Prepared::choices.
+std::vector<CollectiveCall> calls_of(const Prepared& run);
 
 // The head of a report: label and text.
 using Facts = std::vector<std::pair<std::string, std::string>>;

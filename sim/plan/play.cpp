@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/check_failed.h"
 #include "base/must.h"
 #include "plan/chunks.h"
 
@@ -228,6 +229,27 @@ std::string play(const CollectivePlan& plan, std::span<const int> targets) {
   Play state(plan);
   std::string wrong = state.sends();
   return wrong.empty() ? state.end(targets) : wrong;
+}
+
+void require_delivery(const Cluster& cluster, std::span<const CollectiveCall> calls,
+                      const SourcePos& pos) {
+  for (const CollectiveCall& call : calls) {
+    const GroupNet net = group_net(cluster, call.axes);
+    if (net.ranks() > kMostPlayed) {
+      throw ConfigError(
+          {{pos,
+            fmt::format("expected groups of at most {} devices with --check, found {}", kMostPlayed,
+                        net.ranks()),
+            ""}});
+    }
+    if (call.algorithm == nullptr || net.ranks() == 1) continue;
+    const std::vector<int> sizes = net.sizes();
+    const std::string wrong =
+        play(call.algorithm->plan(call.ask, net, sizes), targets_of(call.ask, sizes));
+    if (wrong.empty()) continue;
+    throw CheckFailed(fmt::format("the plan of {} for {} does not deliver: {}",
+                                  call.algorithm->name, to_text(call.ask.kind), wrong));
+  }
 }
 
 std::vector<int> targets_of(const CollectiveAsk& ask, std::span<const int> sizes) {

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/problem.h"
+#include "ir/cluster.h"
 #include "ir/collective_plan.h"
-#include "plan/algorithms.h"
+#include "plan/lower_collective.h"
 
 namespace shardsim {
 
@@ -21,6 +23,14 @@ inline constexpr int kMostPlayed = 64;  // ranks
 // `targets` [ranks]: where a collective-permute takes each rank's block (targets_of); without them
 // its sends are checked, but not where they end. REQUIRES: at most kMostPlayed ranks.
 std::string play(const CollectivePlan& plan, std::span<const int> targets = {});
+
+// Plays the plan of every call. Throws CheckFailed for the first that does not deliver, ConfigError
+// at `pos` for groups of more than kMostPlayed ranks.
+void require_delivery(const Cluster& cluster, std::span<const CollectiveCall> calls,
+                      const SourcePos& pos);
+// What a report says of plans that have been played.
+inline constexpr const char* kDelivers =
+    "checked: the plans, played on sets, bring every rank every contribution, once";
 
 // [ranks] of a collective-permute.
 std::vector<int> targets_of(const CollectiveAsk& ask, std::span<const int> sizes);

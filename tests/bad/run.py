@@ -4,7 +4,7 @@
     tests/bad/run.py --binary build/shardsim [NAME…]     compare (all cases, or those named)
     tests/bad/run.py --binary build/shardsim --accept NAME…   write NAME.expected from what it prints
 
-A case is NAME.yaml beside NAME.expected. Files that git should not hold (10 MB, binary, an alias bomb)
+A case is NAME.yaml beside NAME.expected; those of ledger/ (named ledger/NAME) are rows for `shardsim validate`. Files that git should not hold (10 MB, binary, an alias bomb)
 are made here, and run under limits of time and memory. Runs from the root of the source tree, since
 messages name files relative to it.
 """
@@ -31,9 +31,17 @@ def limit():
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
+def arguments(path):
+    """A replay needs more address space than the limit: only reading rows is limited."""
+    if "ledger" not in path.parent.name:
+        return ["check", str(path)], True
+    return ["validate", "--only", "BAD", "--rows", str(path)], path.stem != "values"
+
+
 def check(binary, path, limits=True):
-    done = subprocess.run([binary, "check", str(path)], cwd=ROOT, capture_output=True,
-                          timeout=6 * SECONDS, preexec_fn=limit if limits else None)
+    words, limited = arguments(path)
+    done = subprocess.run([binary, *words], cwd=ROOT, capture_output=True, timeout=6 * SECONDS,
+                          preexec_fn=limit if limits and limited else None)
     return done.returncode, done.stderr.decode("utf-8", errors="replace"), done.stdout
 
 
@@ -59,6 +67,30 @@ def alias_bomb():
 
 MAP = ("expected a map with name, cluster, mesh, model, layer, dims, layers, batch, precision, "
        "sharding, tensors, on_ambiguity, collectives, recompute or notes")
+
+
+def ledger_row(claim):
+    return ("rows:\n  - id: BAD\n    statement: s\n    source: s\n"
+            "    figures: {t: {command: list chips, take: \"count([*])\"}}\n    simulated: t\n"
+            f"    verdict: holds\n    claim: {claim}\n").encode()
+
+
+LEDGER = "expected a map with rows alone, found"
+
+
+def made_ledgers():
+    """The same for rows."""
+    deep = "at most 64 parentheses and signs inside each other"
+    return [
+        ("empty.yaml", b"", f"FILE: {LEDGER} an empty file\n"),
+        ("parentheses.yaml", ledger_row("(" * 1000000 + "1"),
+         f"FILE:8:76: expected {deep}\n  …" + "(" * 99 + "…\n" + " " * 53 + "^\n"),
+        ("long.yaml", ledger_row("1" + " + 1" * 250000 + " + x"),
+         "FILE:8:1000016: expected a variable or figure, found \"x\"\n  …+" + " 1 +" * 12 + " x\n"
+         + " " * 53 + "^\n  expected one of t\n"),
+        ("big.yaml", ledger_row("1" + " + 1" * 300000),
+         "FILE: expected a file of at most 1 MiB, found one of 1.145 MiB\n"),
+    ]
 
 
 def made_cases():
@@ -92,8 +124,11 @@ def made_cases():
 def compare_made(binary):
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "ledger").mkdir()
         cases = [(pathlib.Path(folder) / name, content, text)
                  for name, content, text in made_cases()]
+        cases += [(pathlib.Path(folder) / "ledger" / name, content, text)
+                  for name, content, text in made_ledgers()]
         for path, content, _ in cases:
             path.write_bytes(content)
         directory = pathlib.Path(folder) / "folder.yaml"
@@ -145,7 +180,9 @@ def main():
                 sys.exit(f"{name}: exit status {status}, nothing written")
             (ROOT / HERE / f"{name}.expected").write_text(printed, encoding="utf-8")
         return
-    names = args.names or sorted(p.stem for p in (ROOT / HERE).glob("*.yaml"))
+    names = args.names or sorted(str(p.relative_to(ROOT / HERE).with_suffix(""))
+                                 for folder in (ROOT / HERE, ROOT / HERE / "ledger")
+                                 for p in folder.glob("*.yaml"))
     failures = compare_kept(binary, names)
     made = 0
     if not args.names:

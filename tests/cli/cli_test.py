@@ -25,6 +25,7 @@ RING = ["--topology", "ring:8", "--bandwidth", "100GB/s", "--latency", "0", "--b
 ALL_TO_ALL = ["collective", "all-to-all", *RING]
 SWEEP = ["collective", "all-reduce", *RING[:4], "--latency", "1us", "--sweep-bytes", "1KiB:16MiB"]
 WIDEST = 100  # columns
+LEDGER = ["validate", "--rows", "tests/ledger/good.yaml"]
 SIZES = ["--mesh", "X=4,Y=2", "--dims", "I=64,J=64,K=64"]
 PLANE = ["--mesh", "X=4,Y=2", "--dims", "I=64,J=64"]
 EIGHT = ["--mesh", "A=2,B=2,C=2,D=2,E=2,F=2,G=2,H=2", "--bandwidth", "100GB/s", "--dims"]
@@ -155,6 +156,12 @@ REFUSED = [
     (["explain", RUN, "--statement", "Atn"], 2, ['"Atn"', '"Attn"']),
     (["explain", RUN, "--pass", "forwards"], 2, ['"forwards"', '"forward"']),
     (["explain", "configs/runs/fsdp-ring9.yaml"], 2, ["fsdp-ring8.yaml"]),
+    ([*LEDGER, "--only", "T-gathr,T-many, T-"], 2, ["--only:1:1", '"T-gathr"', '"T-gather"', "--only:1:16"]),
+    (["validate", "--rows", "tests/ledger/god.yaml"], 2, ["no such file", "good.yaml"]),
+    ([*LEDGER, "--format", "csv"], 2, ['"csv"', "text, json"]),
+    ([*LEDGER, "--only", "T-never", "--out", "/proc/x"], 1, ["/proc/x"]),
+    (["collective", "all-gather", "--topology", "switch:65", *RING[2:], "--check"], 2,
+     ["--topology:1:1", "at most 64 devices with --check, found 65"]),
 ]
 
 LISTS = ["chips", "topologies", "models", "collectives", "presets", "fields", "reports"]
@@ -167,6 +174,8 @@ TABLES = [
      "1us", "--bytes", "64MiB"],
     ["tour"],
     *EXPLAINED,
+    [*LEDGER, "--list"],
+    ["validate", "--regime"],
     ["--help"],
 ]
 JSON = [
@@ -175,6 +184,7 @@ JSON = [
     SWEEP,
     *[["list", table] for table in LISTS],
     *EXPLAINED,
+    [*LEDGER, "--only", "T-gather,T-later"],
 ]
 
 
@@ -373,6 +383,61 @@ def check_summary_keys(shardsim):
         expect(key in printed, f"summary lacks {key}")
     expect(printed == written, "summary.json differs from what --format json prints")
     expect(trace["traceEvents"], "trace.json has no events")
+
+
+def check_ledger(shardsim):
+    """Rows as recorded: status 0 and five files, the same twice; a wrong record: status 3, files all the same."""
+    only = ["--only", "T-gather,T-all-to-all,T-printed,T-again,T-never"]
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        for folder in (one, other):
+            done = shardsim([*LEDGER, *only, "--out", folder, "--format", "json"])
+            expect_status(done, 0)
+        first, second = ({p.name: p.read_bytes() for p in pathlib.Path(folder).iterdir()}
+                         for folder in (one, other))
+        expect(sorted(first) == ["ledger.csv", "ledger.json", "ledger.md", "regime.csv", "regime.txt"],
+               sorted(first))
+        expect(first == second, "two evaluations differ")
+        result = json.loads(done.stdout)
+        expect(json.loads(first["ledger.json"]) == result, "ledger.json is not what is printed")
+        rows = list(csv.DictReader(io.StringIO(first["ledger.csv"].decode())))
+        expect(len(rows) == 3 + 2 + 1 + 3 + 1, f"{len(rows)} lines")
+        verdicts = {row["id"]: row["verdict"] for row in result["rows"]}
+        expect(verdicts == {"T-gather": "holds if", "T-all-to-all": "imprecise", "T-printed": "holds",
+                            "T-again": "holds if", "T-never": "not simulated"}, verdicts)
+        for row in csv.DictReader(io.StringIO(first["regime.csv"].decode())):
+            simulated, book = float(row["simulated_s"]), float(row["textbook_s"])
+            within = 1 / 1.05 <= simulated / book <= 1 / 0.95
+            expect(within == (row["within_5_percent"] == "1"), row)
+    for figure in result["rows"][0]["points"][0]["figures"]:  # a command line as it is printed
+        done = subprocess.run(figure["command"].replace("shardsim", shardsim.binary, 1) + " --format json",
+                              shell=True, cwd=ROOT, capture_output=True, check=True)
+        expect(json.loads(done.stdout)["time_s"] == figure["value"], figure)
+    text = (ROOT / "tests/ledger/good.yaml").read_text()
+    for old, new, failure in (("verdict: imprecise", "verdict: wrong", 'recorded is "wrong"'),
+                              ("exact: V/(8*W1)", "exact: V/(8*W1)*(1 + 2e-9)", "the exact formula says"),
+                              ("    differs: the printed figure is asymptotic\n", "", "the book prints"),
+                              ("book: 150 us", "book: 131.25 us", "the printed figure agrees")):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rows.yaml"
+            expect(text.count(old) == 1, old)
+            path.write_text(text.replace(old, new))
+            done = shardsim(["validate", "--rows", str(path), "--only", "T-all-to-all,T-printed", "--out", folder])
+            expect_status(done, 3)
+            expect(failure in " ".join(done.stdout.split()), f"{failure} is not told: {done.stdout}")
+            expect((pathlib.Path(folder) / "ledger.md").read_text().count("FAILED") >= 2, "ledger.md hides it")
+    elsewhere = subprocess.run([shardsim.binary, "validate", "--rows", str(ROOT / "tests/ledger/algorithms.yaml"),
+                                "--only", "T-permutation"], cwd="/", capture_output=True, check=False)
+    expect_status(elsewhere, 0)
+
+
+def check_plan_check(shardsim):
+    for arguments in ([*ALL_TO_ALL, "--check"], ["run", RUN, "--check", "--out", "/tmp"]):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = [folder if word == "/tmp" else word for word in arguments]
+            done = shardsim([*arguments, "--format", "json"])
+            expect_status(done, 0)
+            expect(json.loads(done.stdout)["delivers"] is True, "no word of --check")
+            expect("played on sets" in shardsim(arguments).stdout, "no word of --check in the text")
 
 
 def check_same_bytes(shardsim):
