@@ -109,6 +109,11 @@ class Parser {
       : placed_(text), text_(text.text), problems_(problems) {}
 
   std::vector<FormulaStep> parse() {
+    if (text_.size() > kLongestFormula) {
+      stop(0, 1,
+           fmt::format("expected a formula of at most {} characters, found {}", kLongestFormula,
+                       text_.size()));
+    }
     next();
     if (token_.kind == Token::Kind::end) refuse("a formula");
     either();

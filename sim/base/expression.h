@@ -40,6 +40,8 @@ struct FormulaStep {
   std::size_t length = 1;
 };
 
+inline constexpr std::size_t kLongestFormula = 10'000;  // bytes
+
 struct Formula {
   PlacedText text;
   std::vector<FormulaStep> steps;

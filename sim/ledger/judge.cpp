@@ -15,9 +15,9 @@ namespace {
 // The names of a point under one replay, each computed when it is asked for.
 class Values {
  public:
-  Values(const LedgerPoint& point, Replay replay, Commands& commands,
+  Values(const LedgerSettings& is, Replay replay, Commands& commands,
          std::vector<Problem>& problems)
-      : point_(point), replay_(replay), commands_(commands), problems_(problems) {}
+      : is_(is), replay_(replay), commands_(commands), problems_(problems) {}
 
   std::optional<double> of(const Formula& formula) {
     return evaluate(
@@ -51,7 +51,7 @@ class Values {
 
  private:
   const LedgerVariable* variable_named(const std::string& name) const {
-    for (const LedgerVariable& one : point_.is.where) {
+    for (const LedgerVariable& one : is_.where) {
       if (one.name == name) return &one;
     }
     return nullptr;
@@ -83,7 +83,7 @@ class Values {
 
   std::optional<double> compute(const std::string& name) {
     if (const LedgerVariable* variable = variable_named(name)) return of(variable->number);
-    for (const LedgerFigure& figure : point_.is.figures) {
+    for (const LedgerFigure& figure : is_.figures) {
       if (figure.name != name) continue;
       const std::optional<std::string> command = text(figure.command);
       if (!command) return std::nullopt;
@@ -95,7 +95,7 @@ class Values {
     return std::nullopt;  // check_names has refused it
   }
 
-  const LedgerPoint& point_;
+  const LedgerSettings& is_;
   Replay replay_;
   Commands& commands_;
   std::vector<Problem>& problems_;
@@ -134,28 +134,30 @@ void check_book(PointResult& point, double within) {
   }
 }
 
-std::optional<PointResult> judge_point(const LedgerPoint& point, std::size_t index,
-                                       Commands& commands, std::vector<Problem>& problems) {
+std::optional<PointResult> judge_point(const LedgerRow& row, std::size_t index, Commands& commands,
+                                       std::vector<Problem>& problems) {
   const std::size_t before = problems.size();
-  Values folded(point, Replay::folded, commands, problems);
-  const auto simulated_folded = folded.of(point.is.simulated);
+  const LedgerPoint& point = row.points[index];
+  const LedgerSettings is = settings_of(row, point);
+  Values folded(is, Replay::folded, commands, problems);
+  const auto simulated_folded = folded.of(is.simulated);
   if (!simulated_folded) return std::nullopt;
-  Values values(point, Replay::full, commands, problems);
-  const auto simulated = values.of(point.is.simulated);
-  const auto claim = values.of(point.is.claim);
-  const auto condition = values.of(point.is.condition);
+  Values values(is, Replay::full, commands, problems);
+  const auto simulated = values.of(is.simulated);
+  const auto claim = values.of(is.claim);
+  const auto condition = values.of(is.condition);
   PointResult result;
-  result.exact = values.of(point.is.exact);
-  result.book = values.of(point.is.book);
+  result.exact = values.of(is.exact);
+  result.book = values.of(is.book);
   if (!simulated || !claim || problems.size() != before) return std::nullopt;
   result.name = point.name.empty() ? fmt::format("point {}", index + 1) : point.name;
-  result.unit = point.is.unit;
-  result.differs = point.is.differs;
-  result.note = point.is.note;
+  result.unit = is.unit;
+  result.differs = is.differs;
+  result.note = is.note;
   result.simulated = *simulated;
   result.claim = *claim;
-  result.within = point.is.within.value_or(kExact);
-  result.exact_within = point.is.exact_within.value_or(kExact);
+  result.within = is.within.value_or(kExact);
+  result.exact_within = is.exact_within.value_or(kExact);
   result.holds = agree(*simulated, *claim, result.within);
   if (condition) result.condition = *condition != 0;
   for (const auto& [name, value] : values.figures()) {
@@ -174,7 +176,7 @@ std::optional<PointResult> judge_point(const LedgerPoint& point, std::size_t ind
                     off_by(*simulated_folded, *simulated)));
   }
   check_exact(result);
-  check_book(result, point.is.book_within.value_or(kBook));
+  check_book(result, is.book_within.value_or(kBook));
   return result;
 }
 
@@ -224,7 +226,7 @@ std::optional<RowResult> judge(const LedgerRow& row, Commands& commands,
   result.row = &row;
   std::vector<Problem> wrong;
   for (std::size_t i = 0; i < row.points.size(); ++i) {
-    std::optional<PointResult> point = judge_point(row.points[i], i, commands, wrong);
+    std::optional<PointResult> point = judge_point(row, i, commands, wrong);
     if (!point) continue;
     for (const std::string& failure : point->failures) {
       result.failures.push_back(

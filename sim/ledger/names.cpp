@@ -127,8 +127,9 @@ void check_names(const LedgerRow& row, std::vector<Problem>& problems) {
   const std::size_t before = problems.size();
   bool figures = false;
   for (const LedgerPoint& point : row.points) {
-    Names(point.is, used, told, problems).check();
-    figures = figures || !point.is.figures.empty();
+    const LedgerSettings is = settings_of(row, point);
+    Names(is, used, told, problems).check();
+    figures = figures || !is.figures.empty();
   }
   if (!figures) {
     problems.push_back({row.pos,
@@ -143,8 +144,9 @@ void check_names(const LedgerRow& row, std::vector<Problem>& problems) {
     }
   };
   for (const LedgerPoint& point : row.points) {
-    collect(point.is.where);
-    collect(point.is.figures);
+    const LedgerSettings is = settings_of(row, point);
+    collect(is.where);
+    collect(is.figures);
   }
   for (const auto& [place, one] : unused) {
     problems.push_back(

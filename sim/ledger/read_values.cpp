@@ -124,6 +124,11 @@ std::vector<const NodeEntry*> Reader::named(const NodeEntry& entry) const {
            fmt::format("{}: expected a map of names, found {}", entry.key, found(entry.node)));
     return entries;
   }
+  if (entry.node.entries.size() > kMostNames) {
+    refuse(entry.key_pos, fmt::format("{}: expected at most {} names, found {}", entry.key,
+                                      kMostNames, entry.node.entries.size()));
+    return entries;
+  }
   for (const NodeEntry& one : entry.node.entries) {
     if (is_formula_name(one.key)) {
       entries.push_back(&one);
@@ -253,6 +258,24 @@ const SettingKey* setting_key(std::string_view name) {
   const auto at = std::find_if(kSettingKeys.begin(), kSettingKeys.end(),
                                [&](const SettingKey& key) { return key.name == name; });
   return at == kSettingKeys.end() ? nullptr : &*at;
+}
+
+void take_over(LedgerSettings& into, const LedgerSettings& own) {
+  for (const LedgerVariable& one : own.where) put(into.where, one);
+  for (const LedgerFigure& one : own.figures) put(into.figures, one);
+  for (const auto member :
+       {&LedgerSettings::simulated, &LedgerSettings::claim, &LedgerSettings::condition,
+        &LedgerSettings::exact, &LedgerSettings::book}) {
+    if (own.*member) into.*member = own.*member;
+  }
+  for (const auto member :
+       {&LedgerSettings::within, &LedgerSettings::exact_within, &LedgerSettings::book_within}) {
+    if (own.*member) into.*member = own.*member;
+  }
+  for (const auto member :
+       {&LedgerSettings::unit, &LedgerSettings::differs, &LedgerSettings::note}) {
+    if (!(own.*member).empty()) into.*member = own.*member;
+  }
 }
 
 std::vector<std::string> setting_names() {

@@ -46,6 +46,8 @@ struct SettingKey {
   std::string_view name;
   void (*read)(const NodeEntry&, const Reader&, LedgerSettings&);
 };
+// Each setting of `own` that is written goes before the one that is there.
+void take_over(LedgerSettings& into, const LedgerSettings& own);
 const SettingKey* setting_key(std::string_view name);  // nullptr when there is none
 std::vector<std::string> setting_names();
 

@@ -289,6 +289,7 @@ int failed_rows(const LedgerResult& result) {
 
 std::string ledger_summary(const LedgerResult& result) {
   std::string text = wrapped(count_text(result), kWidth, 0) + "\n";
+  if (failed_rows(result) == 0) text += "all as recorded, no row fails\n";
   text += wrapped(fmt::format("{} different commands; {}", result.commands, kMethod), kWidth, 0);
   text += "\n";
   for (const Section& section : sections_of(result)) {

@@ -56,20 +56,25 @@ void read_points(const Node& points, const Reader& reader, LedgerRow& row) {
                                               : found(points)));
     return;
   }
+  if (points.entries.size() > kMostPoints) {
+    reader.refuse(points.pos, fmt::format("points: expected at most {} in a row, found {}",
+                                          kMostPoints, points.entries.size()));
+    return;
+  }
   for (const NodeEntry& entry : points.entries) {
     const Node& node = entry.node;
     if (node.kind != NodeKind::map) {
       reader.refuse(node.pos, fmt::format("points: expected a map, found {}", found(node)));
       continue;
     }
-    LedgerPoint point{"", node.pos, row.common};
+    LedgerPoint point{"", node.pos, {}};
     const Reader here{reader.placer, reader.problems,
                       fmt::format("point {} of {}", row.points.size() + 1, reader.in)};
     for (const NodeEntry& one : node.entries) {
       if (one.key == "name") {
         point.name = here.text(one);
       } else if (const SettingKey* key = setting_key(one.key)) {
-        key->read(one, here, point.is);
+        key->read(one, here, point.own);
       } else {
         unknown_key(one, {"name"}, here);
       }
@@ -132,8 +137,9 @@ void check_keys(const Node& node, const LedgerRow& row, bool judged, const Reade
   refuse_key("why", "that is simulated");
   require(judged, row, "verdict", "", reader);
   if (!judged) return;
-  const bool conditioned = std::any_of(row.points.begin(), row.points.end(),
-                                       [](const LedgerPoint& p) { return p.is.condition; });
+  const bool conditioned =
+      row.common.condition || std::any_of(row.points.begin(), row.points.end(),
+                                          [](const LedgerPoint& p) { return p.own.condition; });
   if (row.verdict == Verdict::holds_if) {
     require(conditioned, row, "condition", ": its verdict is holds if", reader);
     require(!row.condition_words.empty(), row, "if", ": its verdict is holds if", reader);
@@ -147,10 +153,10 @@ void check_keys(const Node& node, const LedgerRow& row, bool judged, const Reade
 }
 
 void check_points(const LedgerRow& row, const Reader& reader) {
-  for (const LedgerPoint& point : row.points) {
-    for (const auto& [name, formula] :
-         {std::pair{"simulated", &point.is.simulated}, std::pair{"claim", &point.is.claim}}) {
-      if (formula->has_value()) continue;
+  for (const auto& [name, member] : {std::pair{"simulated", &LedgerSettings::simulated},
+                                     std::pair{"claim", &LedgerSettings::claim}}) {
+    for (const LedgerPoint& point : row.points) {
+      if (row.common.*member || point.own.*member) continue;
       reader.refuse(point.pos, fmt::format("missing key \"{}\" in {}", name, reader.in));
     }
   }
@@ -194,7 +200,7 @@ LedgerRow read_row(const Node& node, const Placer& placer, Problems& problems) {
   if (const Node* points = node.find("points")) {
     read_points(*points, reader, row);
   } else if (row.status == RowStatus::simulated) {
-    row.points.push_back({"", row.pos, row.common});
+    row.points.push_back({"", row.pos, {}});
   }
   require(id != nullptr, row, "id", "", reader);
   check_keys(node, row, judged, reader);
@@ -243,6 +249,12 @@ void read_rows(const std::string& path, std::vector<LedgerRow>& rows, Problems& 
                           ""});
     }
   }
+}
+
+LedgerSettings settings_of(const LedgerRow& row, const LedgerPoint& point) {
+  LedgerSettings settings = row.common;
+  take_over(settings, point.own);
+  return settings;
 }
 
 namespace {

@@ -70,7 +70,7 @@ struct LedgerSettings {
 struct LedgerPoint {
   std::string name;
   SourcePos pos;
-  LedgerSettings is;  // its own settings over the row's
+  LedgerSettings own;  // without those of the row
 };
 
 enum class RowStatus : std::uint8_t { simulated, not_yet, not_simulated, repeat };
@@ -89,6 +89,10 @@ struct LedgerRow {
   std::vector<LedgerPoint> points;  // simulated: at least one
 };
 
+// Of one row, so that no file makes more than it holds.
+inline constexpr std::size_t kMostNames = 100;  // of `where`, of `figures`
+inline constexpr std::size_t kMostPoints = 1000;
+
 // Relative tolerances where none is written.
 inline constexpr double kExact = 1e-9;
 inline constexpr double kBook = 0.01;
@@ -96,6 +100,9 @@ inline constexpr double kBook = 0.01;
 // The rows of a file, after those of the files before it in `rows`. Appends every problem.
 void read_rows(const std::string& path, std::vector<LedgerRow>& rows,
                std::vector<Problem>& problems);
+
+// What holds at a point: its own settings over the row's.
+LedgerSettings settings_of(const LedgerRow& row, const LedgerPoint& point);
 
 // What needs all rows: ids are unique, same_as leads to another row and in no circle.
 void check_rows(const std::vector<LedgerRow>& rows, std::vector<Problem>& problems);

@@ -144,10 +144,11 @@ TEST_CASE("ledger: a wrong formula makes its row fail") {
     for (std::size_t i = 0; i < row.points.size() && i < right.points.size(); ++i) {
       CAPTURE(right.points[i].name);
       const PointResult& point = right.points[i];
+      const LedgerSettings is = settings_of(row, row.points[i]);
       if (point.exact) {
         LedgerRow wrong = row;
         const double factor = 1.01 * (1 + point.exact_within) / (1 - point.exact_within);
-        wrong.points[i].is.exact = off(*row.points[i].is.exact, *point.exact, factor);
+        wrong.points[i].own.exact = off(*is.exact, *point.exact, factor);
         CHECK(!judged(wrong, commands).failures.empty());
         ++exact;
       }
@@ -156,7 +157,7 @@ TEST_CASE("ledger: a wrong formula makes its row fail") {
       if (!point.holds || point.within >= 1) continue;
       LedgerRow wrong = row;
       const double factor = 1.01 * (1 + point.within) / (1 - point.within);
-      wrong.points[i].is.claim = off(*row.points[i].is.claim, point.claim, factor);
+      wrong.points[i].own.claim = off(*is.claim, point.claim, factor);
       const RowResult result = judged(wrong, commands);
       CHECK(!result.points.at(i).holds);
       const bool all = row.verdict == Verdict::holds || row.verdict == Verdict::holds_if;
