@@ -178,19 +178,6 @@ int translated(std::span<const int> sizes, int rank, int from, int to) {
   return result;
 }
 
-CollectivePlan empty_like(const CollectivePlan& plan, Collective kind) {
-  CollectivePlan result;
-  result.kind = kind;
-  result.algorithm = plan.algorithm;
-  result.sizes = plan.sizes;
-  result.fold = plan.fold;
-  result.piece_share = plan.piece_share;
-  result.pipelined = plan.pipelined;
-  result.exclusive_or = plan.exclusive_or;
-  result.root = plan.root;
-  return result;
-}
-
 Collective mirrored(Collective kind) {
   if (kind == Collective::broadcast) return Collective::reduce;
   if (kind == Collective::scatter) return Collective::gather;
@@ -200,42 +187,42 @@ Collective mirrored(Collective kind) {
 
 }  // namespace
 
-CollectivePlan mirror(const CollectivePlan& gather) {
-  CollectivePlan result = empty_like(gather, mirrored(gather.kind));
-  const bool sums = result.kind != Collective::gather;
-  const std::size_t n = gather.sends.size();
-  // CSR: the followers of a send of `gather`, as indices into the result, ascending.
-  std::vector<std::uint32_t> offset(n + 1, 0), followers(gather.after.size());
-  for (const std::uint32_t w : gather.after) ++offset[w + 1];
+CollectivePlan mirror(CollectivePlan plan) {
+  const std::size_t n = plan.sends.size();
+  // CSR: the followers of a send are what its mirror image waits for, ascending.
+  std::vector<std::uint32_t> offset(n + 1, 0), followers(plan.after.size());
+  for (const std::uint32_t w : plan.after) ++offset[n - w];
   std::partial_sum(offset.begin(), offset.end(), offset.begin());
   std::vector<std::uint32_t> next(offset.begin(), offset.end() - 1);
   for (std::size_t i = n; i-- > 0;) {
-    for (const std::uint32_t w : gather.waits_for(i)) {
-      followers[next[w]++] = static_cast<std::uint32_t>(n - 1 - i);
+    for (const std::uint32_t w : plan.waits_for(i)) {
+      followers[next[n - 1 - w]++] = static_cast<std::uint32_t>(n - 1 - i);
     }
   }
-  result.reserve(n, gather.after.size());
-  const int last_phase = gather.phases() - 1;
-  const int last_stage = gather.stages() - 1;
-  for (std::size_t i = n; i-- > 0;) {
-    Send send = gather.sends[i];
-    const int from = gather.representative(send.to);
+  plan.after_offset = std::move(offset);
+  plan.after = std::move(followers);
+  plan.kind = mirrored(plan.kind);
+  const bool sums = plan.kind != Collective::gather;
+  const int last_phase = plan.phases() - 1;
+  const int last_stage = plan.stages() - 1;
+  std::reverse(plan.sends.begin(), plan.sends.end());
+  for (Send& send : plan.sends) {
+    const int from = plan.representative(send.to);
     const auto moved = [&, to = send.to](int rank) {
-      if (gather.exclusive_or) return rank ^ to ^ from;
-      return translated(gather.sizes, rank, to, from);
+      if (plan.exclusive_or) return rank ^ to ^ from;
+      return translated(plan.sizes, rank, to, from);
     };
     send.chunks.origin = moved(send.chunks.origin);
     // Under XOR an aligned run stays an aligned run.
-    if (gather.exclusive_or) send.chunks.origin &= ~(send.chunks.origins - 1);
+    if (plan.exclusive_or) send.chunks.origin &= ~(send.chunks.origins - 1);
     send.to = moved(send.from);
     send.from = from;
     send.direction = -send.direction;
     send.reduces = sums && !send.is_join();
     send.phase = last_phase - send.phase;
     send.stage = last_stage - send.stage;
-    result.add(send, std::span(followers).subspan(offset[i], offset[i + 1] - offset[i]));
   }
-  return result;
+  return plan;
 }
 
 namespace {
@@ -273,7 +260,9 @@ CollectivePlan sequence(CollectivePlan scatter, const CollectivePlan& gather, bo
       arrivals[slot(send.to, send.chunks.piece)].push_back(i);
     }
   }
-  result.reserve(first_part + gather.sends.size() + arrivals.size(),
+  const auto joins = std::count_if(arrivals.begin(), arrivals.end(),
+                                   [](const auto& sends) { return sends.size() > 1; });
+  result.reserve(first_part + gather.sends.size() + static_cast<std::size_t>(joins) + barrier,
                  result.after.size() + gather.after.size() + 2 * gather.sends.size());
   if (barrier) {
     all = joined(result, 0, phases - 1, stages - 1, all);

@@ -109,7 +109,7 @@ int shifted(std::span<const int> sizes, int rank, int axis, int by);
 
 // The same plan backwards in time: every send reversed; copies become sums. An all-gather becomes
 // the reduce-scatter that takes exactly as long, a broadcast the reduce, a scatter the gather.
-CollectivePlan mirror(const CollectivePlan& plan);
+CollectivePlan mirror(CollectivePlan plan);
 // Reduce-scatter, then all-gather; a rank sends its own shard on once all contributions are in. Or
 // reduce, then broadcast, piece by piece. With `barrier`, nothing of the second part begins before
 // the first has ended everywhere.

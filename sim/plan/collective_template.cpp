@@ -31,6 +31,35 @@ class LatestByRoute {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> entries_;  // [routes] turn, op
 };
 
+bool same_but_phase(const Op& a, const Op& b) {
+  return a.kind == b.kind && a.device == b.device && a.origin == b.origin && a.route == b.route &&
+         a.seconds == b.seconds && a.bytes == b.bytes && a.flows == b.flows;
+}
+
+// Numbers of ops, the phase left out; one is compared with the last that had its route.
+class Interned {
+ public:
+  explicit Interned(std::vector<Op>& like) : like_(like) {}
+
+  std::uint32_t number(Op op) {
+    op.phase = 0;
+    // Ops without a route (kNoRoute + 1 = 0) come first.
+    const auto route = static_cast<std::size_t>(static_cast<std::uint32_t>(op.route) + 1u);
+    if (route >= last_.size()) last_.resize(route + 1, kNothing);
+    std::uint32_t& last = last_[route];
+    if (last == kNothing || !same_but_phase(like_[last], op)) {
+      last = static_cast<std::uint32_t>(like_.size());
+      like_.push_back(op);
+    }
+    return last;
+  }
+
+ private:
+  static constexpr std::uint32_t kNothing = 0xffffffffu;
+  std::vector<Op>& like_;
+  std::vector<std::uint32_t> last_;  // [routes + 1]
+};
+
 // Stamps one plan into a template, group class by group class.
 class TemplateMaker {
  public:
@@ -153,7 +182,7 @@ class TemplateMaker {
   }
 
   std::uint32_t push(const Op& op, std::span<const std::uint32_t> waits) {
-    made_.ops.push_back(op);
+    made_.ops.push_back({interned_.number(op), op.phase});
     made_.waits.insert(made_.waits.end(), waits.begin(), waits.end());
     made_.wait_offset.push_back(static_cast<std::uint32_t>(made_.waits.size()));
     return static_cast<std::uint32_t>(made_.ops.size() - 1);
@@ -287,7 +316,7 @@ class TemplateMaker {
                               LatestByRoute& by_route) {
     const auto route = static_cast<std::uint32_t>(op.route);
     if (const std::uint32_t* at = by_route.find(route)) {
-      Op& same = made_.ops[*at];
+      Op same = made_.op(*at);
       const std::span<const std::uint32_t> its(made_.waits.data() + made_.wait_offset[*at],
                                                made_.wait_offset[*at + 1] - made_.wait_offset[*at]);
       // Equal bytes per flow: the merged transfer ends when each of them would.
@@ -296,6 +325,7 @@ class TemplateMaker {
       if (std::equal(its.begin(), its.end(), waits.begin(), waits.end()) && alike) {
         same.flows += op.flows;
         same.bytes = op.bytes * (same.flows / op.flows);
+        made_.ops[*at].like = interned_.number(same);
         return *at;
       }
     }
@@ -389,6 +419,7 @@ class TemplateMaker {
   Router router_;
   bool one_way_to_neighbours_ = true;  // that of hop(): no graph, and no detours
   CollectiveTemplate made_;
+  Interned interned_{made_.like};
   bool unlike_ = false;  // single links differ: every send is a phase of its own
   std::uint32_t unlike_phases_ = 0;
   std::map<std::pair<int, Seconds>, std::uint32_t> phases_;
@@ -397,6 +428,12 @@ class TemplateMaker {
 };
 
 }  // namespace
+
+Op CollectiveTemplate::op(std::size_t index) const {
+  Op op = like[ops[index].like];
+  op.phase = ops[index].phase;
+  return op;
+}
 
 CollectiveTemplate flow_template(GraphBuilder& builder, const CollectivePlan& plan,
                                  const GroupNet& net) {

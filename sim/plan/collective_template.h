@@ -17,18 +17,26 @@ namespace shardsim {
 
 inline constexpr Bytes kTemplateBytes{1};  // V in a template
 
-// Ops with bytes as if V were one byte, waits as indices into the template.
+// Ops with bytes as if V were one byte, waits as indices into the template. Most are alike but for
+// the phase, so each is the number of one like it and a phase: a sixth of the memory.
 struct CollectiveTemplate {
+  struct Stamped {
+    std::uint32_t like = 0;  // index into `like`
+    std::uint32_t phase = 0;
+  };
   struct Group {
     std::uint32_t first = 0, last = 0;   // ops of this class of groups: [first, last)
     std::vector<std::uint32_t> members;  // device classes
   };
-  std::vector<Op> ops;
+  std::vector<Op> like;  // phase 0
+  std::vector<Stamped> ops;
   std::vector<std::uint32_t> wait_offset = {0};
   std::vector<std::uint32_t> waits;
   std::vector<bool> awaited;  // [ops] some op of the template waits for it
   std::vector<Group> groups;
   std::uint32_t phases = 0;
+
+  Op op(std::size_t index) const;
 };
 
 // REQUIRES: the plan was made for the net; plan.fold is a

@@ -266,7 +266,10 @@ CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline>
   for (const Pipeline& p : pipelines) stages = std::max(stages, p.order.size());
   Stages made(pipelines.size());
   int phase = 0;
-  plan.reserve(send_count(plan, pipelines), 2 * send_count(plan, pipelines));
+  const std::size_t count = send_count(plan, pipelines);
+  plan.reserve(count, 2 * count);
+  // Room for the second half of an all-reduce: what is not touched costs nothing.
+  plan.sends.reserve(2 * count);
   for (std::size_t s = 0; s < stages; ++s) {
     int steps = 0;
     std::uint32_t start = kNone;

@@ -110,7 +110,8 @@ CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call
   }
   const CollectiveTemplate& made = find(call);
   const std::uint32_t first_phase = builder_.phases(made.phases);
-  builder_.reserve(made.ops.size(), made.waits.size());
+  builder_.reserve(made.ops.size() + 2 * made.groups.size(),
+                   made.waits.size() + 2 * made.ops.size());
   std::vector<OpId> waits;
   for (const CollectiveTemplate::Group& group : made.groups) {
     std::vector<OpId> arrive;
@@ -119,7 +120,7 @@ CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call
     const auto offset = static_cast<std::uint32_t>(begin) + 1 - group.first;
     std::vector<OpId> sinks;
     for (std::uint32_t i = group.first; i < group.last; ++i) {
-      Op op = made.ops[i];
+      Op op = made.op(i);
       op.origin = origin;
       op.phase += first_phase;
       op.bytes = call.ask.bytes * (op.bytes / kTemplateBytes);

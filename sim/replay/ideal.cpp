@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "replay/replay.h"
@@ -53,19 +54,19 @@ void add_phase(const OpGraph& graph, std::span<const std::uint32_t> flows,
 }  // namespace
 
 Timeline replay_ideal(const OpGraph& graph) {
-  std::vector<Seconds> duration(graph.size());
-  for (std::size_t op = 0; op < graph.size(); ++op)
-    if (graph.ops[op].kind != OpKind::join) duration[op] = graph.ops[op].seconds;
-  const std::vector<std::uint32_t> flows = flows_by_phase(graph);
+  std::vector<Seconds> duration = own_times(graph);
   std::vector<Seconds> load(graph.links.size());
-  for (std::size_t first = 0; first < flows.size();) {
-    std::size_t last = first;
-    while (last < flows.size() && graph.ops[flows[last]].phase == graph.ops[flows[first]].phase)
-      ++last;
-    add_phase(graph, std::span(flows).subspan(first, last - first), load, duration);
-    first = last;
+  {
+    const std::vector<std::uint32_t> flows = flows_by_phase(graph);
+    for (std::size_t first = 0; first < flows.size();) {
+      std::size_t last = first;
+      while (last < flows.size() && graph.ops[flows[last]].phase == graph.ops[flows[first]].phase)
+        ++last;
+      add_phase(graph, std::span(flows).subspan(first, last - first), load, duration);
+      first = last;
+    }
   }
-  Timeline timeline = longest_path(graph, duration);
+  Timeline timeline = longest_path(graph, std::move(duration));
   throw_if_stuck(graph, timeline);
   return timeline;
 }

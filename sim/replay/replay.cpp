@@ -23,10 +23,7 @@ bool moves_bytes(const Op& op) {
 
 // Without a flow nothing is shared, and a longest path says it all.
 Timeline replay_without_network(const OpGraph& graph) {
-  std::vector<Seconds> duration(graph.size());
-  for (std::size_t op = 0; op < graph.size(); ++op)
-    if (graph.ops[op].kind != OpKind::join) duration[op] = graph.ops[op].seconds;
-  return longest_path(graph, duration);
+  return longest_path(graph, own_times(graph));
 }
 
 Timeline replay_in_child(const OpGraph& graph) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "replay/replay.h"
 
@@ -11,27 +12,29 @@ namespace shardsim {
 
 namespace {
 
-// Follows the ids as far as they are an order (nearly always to the end); returns where they stop.
-std::uint32_t walk_by_id(const OpGraph& graph, std::span<const Seconds> duration, Timeline& out) {
-  for (std::uint32_t op = 0; op < graph.size(); ++op) {
-    Seconds ready;
-    for (const OpId dep : graph.waits_for(OpId{op})) {
-      if (dep >= OpId{op}) return op;
-      ready = std::max(ready, out.end[static_cast<std::size_t>(dep)]);
-    }
-    out.start[op] = ready;
-    out.end[op] = ready + duration[op];
-  }
-  return static_cast<std::uint32_t>(graph.size());
+// Whether every op waits for earlier ones only (nearly always).
+bool ids_are_an_order(const OpGraph& graph) {
+  for (std::uint32_t op = 0; op < graph.size(); ++op)
+    for (const OpId dep : graph.waits_for(OpId{op}))
+      if (dep >= OpId{op}) return false;
+  return true;
 }
 
-Timeline never(std::size_t ops) {
-  return {.start = std::vector<Seconds>(ops, kNever), .end = std::vector<Seconds>(ops, kNever)};
+// Turns the durations in `out.end` into ends.
+void walk_by_id(const OpGraph& graph, Timeline& out) {
+  for (std::uint32_t op = 0; op < graph.size(); ++op) {
+    Seconds ready;
+    for (const OpId dep : graph.waits_for(OpId{op}))
+      ready = std::max(ready, out.end[static_cast<std::size_t>(dep)]);
+    out.start[op] = ready;
+    out.end[op] += ready;
+  }
 }
 
 // Any order of ids, cycles included: an op is taken when its last dependency has been.
 Timeline walk_by_count(const OpGraph& graph, std::span<const Seconds> duration) {
-  Timeline out = never(graph.size());
+  Timeline out{.start = std::vector<Seconds>(graph.size(), kNever),
+               .end = std::vector<Seconds>(graph.size(), kNever)};
   const Followers after = followers(graph);
   std::vector<std::uint32_t> missing = wait_counts(graph);
   std::vector<Seconds> ready(graph.size());
@@ -86,10 +89,18 @@ std::vector<std::uint32_t> wait_counts(const OpGraph& graph) {
   return counts;
 }
 
-Timeline longest_path(const OpGraph& graph, std::span<const Seconds> duration) {
-  Timeline out = never(graph.size());
-  if (walk_by_id(graph, duration, out) == graph.size()) return out;
-  return walk_by_count(graph, duration);
+std::vector<Seconds> own_times(const OpGraph& graph) {
+  std::vector<Seconds> times(graph.size());
+  for (std::size_t op = 0; op < graph.size(); ++op)
+    if (graph.ops[op].kind != OpKind::join) times[op] = graph.ops[op].seconds;
+  return times;
+}
+
+Timeline longest_path(const OpGraph& graph, std::vector<Seconds> duration) {
+  if (!ids_are_an_order(graph)) return walk_by_count(graph, duration);
+  Timeline out{.start = std::vector<Seconds>(graph.size()), .end = std::move(duration)};
+  walk_by_id(graph, out);
+  return out;
 }
 
 void throw_if_stuck(const OpGraph& graph, const Timeline& timeline) {

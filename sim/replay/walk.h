@@ -29,8 +29,12 @@ Followers followers(const OpGraph& graph);
 // How many ops each op waits for (an op listed twice counts twice, here as in Followers).
 std::vector<std::uint32_t> wait_counts(const OpGraph& graph);
 
-// Every op starts when the last op it waits for ends and takes its duration. O(ops + dependencies).
-Timeline longest_path(const OpGraph& graph, std::span<const Seconds> duration);
+// What each op takes without the network [ops]: compute, delays, latency.
+std::vector<Seconds> own_times(const OpGraph& graph);
+
+// Every op starts when the last op it waits for ends and takes its duration [ops]; the durations
+// become the ends in place. O(ops + dependencies).
+Timeline longest_path(const OpGraph& graph, std::vector<Seconds> duration);
 
 // Throws StuckGraph (replay.h) when an op of the timeline never ended.
 void throw_if_stuck(const OpGraph& graph, const Timeline& timeline);
