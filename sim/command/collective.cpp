@@ -258,7 +258,7 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
     SourcePos pos = wanted.pos;
     if (call.ask.window > 0) pos = argument_pos("--window", std::to_string(call.ask.window));
     if (call.ask.pieces > 0) pos = argument_pos("--pieces", std::to_string(call.ask.pieces));
-    const AlgorithmChoice choice = pick_algorithm(wanted.algorithm, call.ask, net, pos, problems);
+    const AlgorithmChoice choice = pick_algorithm(wanted.algorithm, call, cluster, pos, problems);
     call.algorithm = choice.row;
     made.reasons.push_back(choice.reason);
     made.calls.push_back(std::move(call));

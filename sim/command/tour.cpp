@@ -40,8 +40,7 @@ Tour collective_tour(const char* topology_text, Collective kind) {
   call.ask.kind = kind;
   call.ask.bytes = Bytes{64.0 * 1024 * 1024};
   call.axes = all_axes(request.cluster);
-  const GroupNet net = group_net(request.cluster, call.axes);
-  call.algorithm = pick_algorithm("auto", call.ask, net, {}, problems).row;
+  call.algorithm = pick_algorithm("auto", call, request.cluster, {}, problems).row;
   throw_if_any(problems);
   request.calls.push_back(call);
   request.full = true;

@@ -278,22 +278,35 @@ std::string unsuited(const AlgorithmRow& row, const CollectiveAsk& ask, const Gr
   return row.why_not(ask, net);
 }
 
-Choice choose_algorithm(const CollectiveAsk& ask, const GroupNet& net) {
-  Choice choice;
+std::vector<const AlgorithmRow*> considered(const CollectiveAsk& ask, const GroupNet& net) {
+  std::vector<const AlgorithmRow*> rows;
   for (const AlgorithmRow& row : algorithms()) {
     if (!row.assumption.empty() && !declared(net)) continue;
-    if (!unsuited(row, ask, net).empty()) continue;
-    const Seconds time = row.closed_form(ask, net).time;
+    if (unsuited(row, ask, net).empty()) rows.push_back(&row);
+  }
+  return rows;
+}
+
+Choice cheapest(std::span<const AlgorithmRow* const> rows,
+                const std::function<Seconds(const AlgorithmRow&)>& time_of) {
+  Choice choice;
+  for (const AlgorithmRow* row : rows) {
+    const Seconds time = time_of(*row);
     // Equal up to rounding counts as a tie.
     if (choice.best == nullptr || time < choice.best_time * (1 - 1e-12)) {
-      choice.runner_up = std::exchange(choice.best, &row);
+      choice.runner_up = std::exchange(choice.best, row);
       choice.runner_up_time = std::exchange(choice.best_time, time);
     } else if (choice.runner_up == nullptr || time < choice.runner_up_time * (1 - 1e-12)) {
-      choice.runner_up = &row;
+      choice.runner_up = row;
       choice.runner_up_time = time;
     }
   }
   return choice;
+}
+
+Choice choose_algorithm(const CollectiveAsk& ask, const GroupNet& net) {
+  return cheapest(considered(ask, net),
+                  [&](const AlgorithmRow& row) { return row.closed_form(ask, net).time; });
 }
 
 std::string bandwidth_convention(const GroupNet& net) {

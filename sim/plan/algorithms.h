@@ -9,6 +9,7 @@
 // alpha + bytes/W1 (Thakur, Rabenseifner, Gropp 2005; Chan et al. 2007).
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -111,6 +112,11 @@ struct Choice {
   Seconds best_time, runner_up_time;
 };
 Choice choose_algorithm(const CollectiveAsk& ask, const GroupNet& net);
+// The two halves of it: the suitable rows whose assumption holds, and the cheapest of rows by a
+// time that need not be the closed form (plan/plan_time.h).
+std::vector<const AlgorithmRow*> considered(const CollectiveAsk& ask, const GroupNet& net);
+Choice cheapest(std::span<const AlgorithmRow* const> rows,
+                const std::function<Seconds(const AlgorithmRow&)>& time);
 
 // "W1 = 100 GB/s each way, W = 2*W1 = 200 GB/s per wrapped axis" or "W1 = W = 450 GB/s egress per
 // device": what the formula's W1 is here.

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "plan/clusters.h"
 #include "plan/network_text.h"
 #include "plan/placement.h"
+#include "plan/plan_time.h"
 
 namespace shardsim {
 
@@ -17,9 +19,29 @@ constexpr double kBytesPerOp = 200;  // op, dependencies, start and end
 
 }  // namespace
 
-AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& ask,
-                               const GroupNet& net, const SourcePos& pos,
+namespace {
+
+// "snake (330 us): smallest closed form, then ring (400 us)".
+AlgorithmChoice cheapest_of(const CollectiveAsk& ask, const Cluster& cluster, const GroupNet& net) {
+  const std::optional<Choice> by_plan = choose_by_plan_time(ask, cluster, net);
+  const Choice choice = by_plan ? *by_plan : choose_algorithm(ask, net);
+  if (choice.best == nullptr) return {};
+  std::string reason = fmt::format("{} ({}): ", choice.best->name, to_text(choice.best_time));
+  if (choice.runner_up == nullptr) return {choice.best, reason + "the only one that suits"};
+  reason += by_plan      ? "shortest with the sends of each candidate laid over these links"
+            : net.uneven ? "smallest closed form with the slowest link's W1"
+                         : "smallest closed form";
+  return {choice.best, fmt::format("{}, then {} ({})", reason, choice.runner_up->name,
+                                   to_text(choice.runner_up_time))};
+}
+
+}  // namespace
+
+AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveCall& call,
+                               const Cluster& cluster, const SourcePos& pos,
                                std::vector<Problem>& problems) {
+  const CollectiveAsk& ask = call.ask;
+  const GroupNet net = group_net(cluster, call.axes);
   if (wanted != "auto") {
     const AlgorithmRow* row = find_algorithm(wanted);
     if (row == nullptr) {
@@ -32,32 +54,24 @@ AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& a
     if (net.axes.empty()) return {nullptr, "one device: nothing is sent"};
     const std::string why_not = unsuited(*row, ask, net);
     if (!why_not.empty()) {
-      const Choice choice = choose_algorithm(ask, net);
+      const AlgorithmChoice can = cheapest_of(ask, cluster, net);
       problems.push_back(
           {pos, fmt::format("{} cannot do this {}: {}", wanted, to_text(ask.kind), why_not),
-           choice.best == nullptr ? "" : fmt::format("{} can", choice.best->name)});
+           can.row == nullptr ? "" : fmt::format("{} can", can.row->name)});
       return {};
     }
     return {row, fmt::format("{}, as asked for", wanted)};
   }
   if (net.axes.empty()) return {nullptr, "one device: nothing is sent"};
-  const Choice choice = choose_algorithm(ask, net);
-  if (choice.best == nullptr) {
+  AlgorithmChoice choice = cheapest_of(ask, cluster, net);
+  if (choice.row == nullptr) {
     problems.push_back(
         {pos,
          fmt::format("no algorithm can do {} on this group{}{}", to_text(ask.kind),
                      ask.pieces > 0 ? " in pieces" : "", ask.window > 0 ? " with a window" : ""),
          ""});
-    return {};
   }
-  const Seconds best = choice.best_time;
-  if (choice.runner_up == nullptr) {
-    return {choice.best,
-            fmt::format("{} ({}): the only one that suits", choice.best->name, to_text(best))};
-  }
-  return {choice.best,
-          fmt::format("{} ({}): smallest closed form, then {} ({})", choice.best->name,
-                      to_text(best), choice.runner_up->name, to_text(choice.runner_up_time))};
+  return choice;
 }
 
 CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& cluster,

@@ -12,15 +12,16 @@
 
 namespace shardsim {
 
-// Names the algorithm that a call gets: `wanted`, or with "auto" the cheapest closed form. Says
+// Names the algorithm that a call gets: `wanted`, or with "auto" the cheapest by closed form, where
+// single links differ by what the candidates' sends put on each link (plan/plan_time.h). Says
 // which, why, and the runner-up in `reason`. Appends a problem at `pos` when `wanted` is unknown or
-// unsuited.
+// unsuited. Heeds all of the call but its algorithm.
 struct AlgorithmChoice {
   const AlgorithmRow* row = nullptr;  // nullptr: one rank, nothing to send, or a problem
   std::string reason;
 };
-AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveAsk& ask,
-                               const GroupNet& net, const SourcePos& pos,
+AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveCall& call,
+                               const Cluster& cluster, const SourcePos& pos,
                                std::vector<Problem>& problems);
 
 // The instance of a call for reports; the bracket is filled in by lowering.

@@ -86,7 +86,8 @@ class TemplateMaker {
     }
   }
 
-  CollectiveTemplate flow() {
+  CollectiveTemplate flow(UnlikePhases phases) {
+    unlike_ = unlike_ && phases == UnlikePhases::of_sends;
     for (const DeviceId base : bases()) {
       CollectiveTemplate::Group group = open_group(base);
       add_sends(base);
@@ -436,8 +437,8 @@ Op CollectiveTemplate::op(std::size_t index) const {
 }
 
 CollectiveTemplate flow_template(GraphBuilder& builder, const CollectivePlan& plan,
-                                 const GroupNet& net) {
-  return TemplateMaker(builder, plan, net).flow();
+                                 const GroupNet& net, UnlikePhases phases) {
+  return TemplateMaker(builder, plan, net).flow(phases);
 }
 
 CollectiveTemplate fluid_template(GraphBuilder& builder, const CollectivePlan& plan,

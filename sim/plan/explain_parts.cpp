@@ -106,8 +106,7 @@ PricedCollective price(const Pricing& on, const ShardedCollective& collective) {
   if (!on.priced) return price(on, collective, AlgorithmChoice{});
   const CollectiveCall call = call_of(collective, on.mesh);
   std::vector<Problem> why_not;
-  AlgorithmChoice choice =
-      pick_algorithm("auto", call.ask, group_net(on.cluster, call.axes), {}, why_not);
+  AlgorithmChoice choice = pick_algorithm("auto", call, on.cluster, {}, why_not);
   if (!why_not.empty()) choice.reason = why_not.front().message;
   return price(on, collective, choice);
 }

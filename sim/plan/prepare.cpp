@@ -65,14 +65,14 @@ class WantedAlgorithms {
     }
   }
 
-  AlgorithmChoice pick(const CollectiveAsk& ask, const GroupNet& net,
+  AlgorithmChoice pick(const CollectiveCall& call, const Cluster& cluster,
                        std::vector<Problem>& problems) const {
     for (const AlgorithmSpec& entry : spec_.collectives) {
-      if (entry.kind == to_text(ask.kind)) {
-        return pick_algorithm(entry.algorithm.value, ask, net, entry.algorithm.pos, problems);
+      if (entry.kind == to_text(call.ask.kind)) {
+        return pick_algorithm(entry.algorithm.value, call, cluster, entry.algorithm.pos, problems);
       }
     }
-    return pick_algorithm("auto", ask, net, {}, problems);
+    return pick_algorithm("auto", call, cluster, {}, problems);
   }
 
  private:
@@ -85,7 +85,7 @@ void pick_all(const WantedAlgorithms& wanted, Prepared& run, std::vector<Problem
     for (const auto* list : {&step.before, &step.after}) {
       for (const ShardedCollective& collective : *list) {
         const CollectiveCall call = call_of(collective, run.mesh);
-        run.choices.push_back(wanted.pick(call.ask, group_net(run.cluster, call.axes), found));
+        run.choices.push_back(wanted.pick(call, run.cluster, found));
       }
     }
   }

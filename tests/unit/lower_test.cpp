@@ -216,7 +216,7 @@ TEST_CASE("picking an algorithm: why, and why not") {
     CAPTURE(row.wanted);
     std::vector<Problem> problems;
     const AlgorithmChoice choice =
-        pick_algorithm(row.wanted, {row.kind, Bytes{1e6}, 1}, group_net(c, row.axes),
+        pick_algorithm(row.wanted, {{row.kind, Bytes{1e6}, 1}, nullptr, row.axes}, c,
                        argument_pos("--algorithm", row.wanted), problems);
     CHECK((choice.row == nullptr ? "" : std::string(choice.row->name)) == row.algorithm);
     const std::string said =

@@ -1,0 +1,99 @@
+// Plans laid over unlike links: equal to closed forms where links are alike, and a choice that the
+// simulation bears out where they are not.
+#include "plan/plan_time.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "../support/networks.h"
+#include "plan/collective_run.h"
+#include "replay/replay.h"
+
+using namespace shardsim;
+using shardsim::testing::all_axes;
+using shardsim::testing::cluster;
+using shardsim::testing::missing;
+using shardsim::testing::overridden;
+using shardsim::testing::slower;
+
+namespace {
+
+constexpr Bytes kV{67108864};
+
+Seconds simulated(const Cluster& made, const CollectiveAsk& ask, const AlgorithmRow& row) {
+  CollectiveRequest request;
+  request.cluster = made;
+  request.full = true;
+  request.calls = {{ask, &row, all_axes(made)}};
+  return replay_simgrid(lower_collectives(request).graph).makespan();
+}
+
+}  // namespace
+
+TEST_CASE("plan time: the closed form where links are alike and steps keep pace") {
+  struct Row {
+    const char* network;
+    const char* algorithm;
+  };
+  const std::vector<Row> rows = {{"ring:8", "ring"},        {"ring:8", "ring-oneway"},
+                                 {"line:6", "line"},        {"torus:4x4", "axis-by-axis"},
+                                 {"torus:4x4", "all-axes"}, {"torus:4x4", "snake"},
+                                 {"switch:8", "direct"},    {"switch:8", "recursive-doubling"}};
+  for (const Row& row : rows) {
+    const Cluster made = cluster(row.network, Seconds{1e-6});
+    const GroupNet net = group_net(made, all_axes(made));
+    for (const Collective kind :
+         {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce}) {
+      const CollectiveAsk ask{kind, kV};
+      const AlgorithmRow& algorithm = *find_algorithm(row.algorithm);
+      if (!unsuited(algorithm, ask, net).empty()) continue;
+      CAPTURE(row.network);
+      CAPTURE(row.algorithm);
+      CAPTURE(to_text(kind));
+      const Seconds time = plan_time(algorithm.plan(ask, net, net.sizes()), made, net, kV);
+      CHECK(std::abs(time / algorithm.closed_form(ask, net).time - 1) < 1e-9);
+    }
+    CHECK(!choose_by_plan_time({Collective::all_gather, kV}, made, net).has_value());
+  }
+}
+
+TEST_CASE("plan time: on overridden networks auto takes what the simulation finds fastest") {
+  const std::vector<Cluster> networks = {
+      overridden("torus:4x4", {slower("x+", {{"x", 3, {}}, {"y", 0, {}}}, 10)}),
+      overridden("torus:4x4", {missing("x+", {{"x", 3, {}}, {"y", 0, {}}})}),
+      overridden("mesh:4x2", {slower("y+", {{"x", 1, {}}, {"y", 0, {}}}, 20)}),
+      overridden("ring:8", {slower("x+", {{"x", 2, {}}}, 10)})};
+  for (const Cluster& made : networks) {
+    const GroupNet net = group_net(made, all_axes(made));
+    for (const Collective kind :
+         {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce}) {
+      const CollectiveAsk ask{kind, kV};
+      std::vector<Problem> problems;
+      const AlgorithmChoice choice =
+          pick_algorithm("auto", {ask, nullptr, all_axes(made)}, made, {}, problems);
+      REQUIRE(choice.row != nullptr);
+      CAPTURE(made.text);
+      CAPTURE(to_text(kind));
+      CAPTURE(choice.reason);
+      CHECK(choice.reason.find("laid over these links") != std::string::npos);
+      const Seconds taken = simulated(made, ask, *choice.row);
+      for (const AlgorithmRow* row : considered(ask, net)) {
+        CAPTURE(row->name);
+        CHECK(taken < simulated(made, ask, *row) * 1.02);
+      }
+    }
+  }
+}
+
+TEST_CASE("plan time: the snake passes a slow cable by") {
+  const Cluster made = overridden("torus:4x4", {slower("x+", {{"x", 3, {}}, {"y", 0, {}}}, 10)});
+  const CollectiveAsk ask{Collective::all_gather, kV};
+  const auto choice = choose_by_plan_time(ask, made, group_net(made, all_axes(made)));
+  REQUIRE(choice.has_value());
+  CHECK(choice->best->name == "snake");
+  // 15 steps of half a shard of V/16 at 100 GB/s.
+  CHECK(std::abs(choice->best_time.v / (15.0 / 32 * kV.v / 100e9) - 1) < 1e-9);
+}
