@@ -33,6 +33,17 @@ Collective kind_named(const char* option, const std::string& name, std::vector<P
   return Collective::all_gather;
 }
 
+// The axes that --over may name, where the network has one of another name.
+std::string over_hint(const std::string& name, const Cluster& cluster, const Mesh& mesh) {
+  const bool of_network = std::any_of(cluster.axes.begin(), cluster.axes.end(),
+                                      [&](const Axis& axis) { return axis.name == name; }) ||
+                          std::any_of(cluster.levels.begin(), cluster.levels.end(),
+                                      [&](const Level& level) { return level.name == name; });
+  if (!of_network) return suggestion(name, mesh.names());
+  return fmt::format("{} is of the network; --over names axes of --mesh: {}", name,
+                     fmt::join(mesh.names(), ", "));
+}
+
 // Cluster axes of the group: those of the mesh axes that --over names, or all.
 std::vector<int> axes_named(const std::optional<std::string>& given, const Cluster& cluster,
                             const Mesh& mesh, std::vector<Problem>& problems) {
@@ -55,7 +66,7 @@ std::vector<int> axes_named(const std::optional<std::string>& given, const Clust
     if (const MeshAxis* axis = mesh.find(name); axis == nullptr) {
       problems.push_back({here,
                           fmt::format("expected an axis of {}, found \"{}\"", cluster.text, name),
-                          suggestion(name, mesh.names())});
+                          over_hint(name, cluster, mesh)});
     } else if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
       problems.push_back({here, fmt::format("axis {} is named twice", name), ""});
     } else {

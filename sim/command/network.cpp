@@ -91,7 +91,9 @@ StatedNetwork stated_network(const NetworkArguments& args, std::vector<Problem>&
                           "every link of the graph states its own"});
     }
   }
-  if (!args.chip.empty()) run.chip_spec = load_chip(args.chip);
+  if (!args.chip.empty()) {
+    run.chip_spec = load_chip(args.chip, argument_pos("--chip", args.chip), problems);
+  }
   StatedNetwork stated;
   stated.priced = innermost.bandwidth.given || run.chip_spec.link_bandwidth.given ||
                   !run.topology.links.empty();

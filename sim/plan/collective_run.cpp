@@ -19,6 +19,13 @@ constexpr double kBytesPerOp = 200;  // op, dependencies, start and end
 
 }  // namespace
 
+std::string algorithm_suggestion(const std::string& wrong) {
+  std::vector<std::string> names = algorithm_names();
+  names.emplace_back("auto");
+  const std::string near = suggestion(wrong, names);
+  return near.empty() ? "see: shardsim list collectives" : near;
+}
+
 namespace {
 
 // "snake (330 us): smallest closed form, then ring (400 us)".
@@ -45,10 +52,8 @@ AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveCall& 
   if (wanted != "auto") {
     const AlgorithmRow* row = find_algorithm(wanted);
     if (row == nullptr) {
-      std::vector<std::string> names = algorithm_names();
-      names.emplace_back("auto");
       problems.push_back({pos, fmt::format("expected a collective algorithm, found \"{}\"", wanted),
-                          suggestion(wanted, names)});
+                          algorithm_suggestion(wanted)});
       return {};
     }
     if (net.axes.empty()) return {nullptr, "one device: nothing is sent"};

@@ -24,6 +24,9 @@ AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveCall& 
                                const Cluster& cluster, const SourcePos& pos,
                                std::vector<Problem>& problems);
 
+// The nearest name of an algorithm, or where to find them all.
+std::string algorithm_suggestion(const std::string& wrong);
+
 // The instance of a call for reports; the bracket is filled in by lowering.
 CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& cluster,
                                  std::vector<std::string> axis_names);

@@ -52,9 +52,28 @@ std::string ports_text(const Cluster& cluster, int l) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+// ", x wraps, y does not" of a grid with several axes whose kind alone does not say it.
+std::string wrap_text(const Cluster& cluster, int l) {
+  std::vector<std::string> wraps, open;
+  for (std::size_t i = 0; i < cluster.axes.size(); ++i) {
+    const Axis& axis = cluster.axes[i];
+    const int a = static_cast<int>(i);
+    if (axis.level != l || cluster.parts_of(a).first != a) continue;
+    if (axis.wiring == Wiring::ring) wraps.push_back(axis.name);
+    if (axis.wiring == Wiring::line) open.push_back(axis.name);
+  }
+  const bool named = cluster.text != shape_text(cluster);
+  if (wraps.size() + open.size() < 2 || (!named && (wraps.empty() || open.empty()))) return "";
+  if (open.empty()) return ", all axes wrap";
+  if (wraps.empty()) return ", no axis wraps";
+  return fmt::format(", {} {}, {} {}", fmt::join(wraps, " and "),
+                     wraps.size() == 1 ? "wraps" : "wrap", fmt::join(open, " and "),
+                     open.size() == 1 ? "does not" : "do not");
+}
+
 std::string level_text(const Cluster& cluster, int l) {
   const Level& level = cluster.levels[static_cast<std::size_t>(l)];
-  std::string text = ports_text(cluster, l);
+  std::string text = ports_text(cluster, l) + wrap_text(cluster, l);
   if (level.efficiency != 1) {
     text += fmt::format(" ({:.3g} of the nominal {})", level.efficiency, to_text(level.bandwidth));
   }
@@ -100,12 +119,12 @@ std::string differing_text(const Cluster& cluster) {
   std::size_t missing = 0;
   for (const auto& [link, is] : cluster.changed) missing += is.missing ? 1u : 0u;
   std::string text;
-  const auto add = [&](std::size_t count, const char* what) {
-    if (count > 0) text += fmt::format("; {} {}", count, what);
+  const auto add = [&](std::size_t count, const char* one, const char* several) {
+    if (count > 0) text += fmt::format("; {} {}", count, count == 1 ? one : several);
   };
-  add(cluster.changed.size() - missing, "directed links differ");
-  add(missing, "directed links are missing");
-  add(cluster.speed.size(), "chips compute at another speed");
+  add(cluster.changed.size() - missing, "directed link differs", "directed links differ");
+  add(missing, "directed link is missing", "directed links are missing");
+  add(cluster.speed.size(), "chip computes at another speed", "chips compute at another speed");
   return text;
 }
 

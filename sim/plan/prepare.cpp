@@ -60,7 +60,7 @@ class WantedAlgorithms {
         problems.push_back(
             {entry.algorithm.pos,
              fmt::format("expected a collective algorithm, found \"{}\"", entry.algorithm.value),
-             suggestion(entry.algorithm.value, names)});
+             algorithm_suggestion(entry.algorithm.value)});
       }
     }
   }
@@ -98,7 +98,7 @@ void pick_all(const WantedAlgorithms& wanted, Prepared& run, std::vector<Problem
   }
 }
 
-// Sets batch and layer; returns the layouts that stand in its statements.
+// Sets batch and, if it can be read, layer; returns the layouts that stand in its statements.
 std::vector<ArrayExpr> read_layer(const RunSpec& spec, Prepared& run,
                                   std::vector<Problem>& problems) {
   const std::size_t before = problems.size();
@@ -112,7 +112,10 @@ std::vector<ArrayExpr> read_layer(const RunSpec& spec, Prepared& run,
   const bool readable = problems.size() == before;
   run.batch = split_batch(spec.batch, spec.sharding, run.mesh, problems, axes_of_dim(stated, "B"));
   std::vector<NamedDim> dims = model_dims(model, spec.batch, run.batch.sequences, problems);
-  if (readable) run.layer = layer_from(statements, std::move(dims), problems);
+  if (!readable) return stated;
+  const std::size_t then = problems.size();
+  run.layer = layer_from(statements, std::move(dims), problems);
+  if (problems.size() != then) run.layer = {};
   return stated;
 }
 
@@ -185,7 +188,7 @@ Prepared prepare(const RunSpec& spec) {
   if (run.mesh.axes.empty()) throw ConfigError(std::move(problems));
 
   const std::vector<ArrayExpr> stated = read_layer(spec, run, problems);
-  if (!problems.empty()) throw ConfigError(std::move(problems));
+  if (run.layer.statements.empty()) throw ConfigError(std::move(problems));
 
   take_apart(spec.sharding, run.layer, run.mesh, run.cluster);
   run.recompute = find_recompute(spec.recompute.given ? spec.recompute.value : "none");

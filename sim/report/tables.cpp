@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "report/reports.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMostLinks = 8;
+constexpr std::size_t kMostDiffering = 4;
 
 // At most `width` characters; what is cut off is shown by a dot.
 std::string cut(std::string text, std::size_t width) {
@@ -38,17 +40,40 @@ std::string line(std::string_view label, std::string_view text) {
   return fmt::format("  {:<12} {}\n", label, wrapped(text, static_cast<int>(kWidth), 15));
 }
 
-std::string link_lines(const Metrics& metrics) {
-  if (metrics.links.empty()) return "";
-  std::string text = fmt::format("\n{:<26} {:>12} {:>14} {:>8}\n", "link (each of its kind)",
-                                 "bandwidth", "carried", "busy");
-  for (std::size_t i = 0; i < std::min(metrics.links.size(), kMostLinks); ++i) {
-    const LinkLoad& link = metrics.links[i];
-    text += fmt::format("{:<26} {:>12} {:>14} {:>8}\n", link.name, to_text(link.bandwidth),
-                        to_text(link.bytes), percent(link.utilisation));
+// Names of the links that are not as their port says; with one class of devices, of their kinds.
+std::set<std::string> differing_links(const Cluster& cluster, const Fold& fold) {
+  std::set<std::string> names;
+  for (const auto& [link, is] : cluster.changed) {
+    if (is.missing) continue;
+    const bool of_kind =
+        fold.classes() == 1 && static_cast<std::size_t>(link) < cluster.port_links();
+    names.insert(of_kind ? cluster.port(link).name : cluster.link_name(link));
   }
-  if (metrics.links.size() > kMostLinks) {
-    text += fmt::format("… and {} more, none busier\n", metrics.links.size() - kMostLinks);
+  return names;
+}
+
+// The busiest links, and of those that differ from the others the busiest, too.
+std::string link_lines(const Run& run, const Metrics& metrics) {
+  if (metrics.links.empty()) return "";
+  const std::set<std::string> differing = differing_links(run.plan.cluster, run.plan.fold);
+  std::vector<const LinkLoad*> shown;
+  std::size_t besides = 0;
+  for (std::size_t i = 0; i < metrics.links.size(); ++i) {
+    const bool differs = differing.count(metrics.links[i].name) > 0;
+    if (i >= kMostLinks && !(differs && besides++ < kMostDiffering)) continue;
+    shown.push_back(&metrics.links[i]);
+  }
+  std::size_t width = 26;
+  for (const LinkLoad* link : shown) width = std::max(width, link->name.size());
+  std::string text = fmt::format("\n{:<{}} {:>12} {:>14} {:>8}\n", "link (each of its kind)", width,
+                                 "bandwidth", "carried", "busy");
+  for (const LinkLoad* link : shown) {
+    text += fmt::format("{:<{}} {:>12} {:>14} {:>8}{}\n", link->name, width,
+                        to_text(link->bandwidth), to_text(link->bytes), percent(link->utilisation),
+                        differing.count(link->name) > 0 ? "  overridden" : "");
+  }
+  if (metrics.links.size() > shown.size()) {
+    text += fmt::format("… and {} more, none busier\n", metrics.links.size() - shown.size());
   }
   return text;
 }
@@ -90,7 +115,7 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
     text += fmt::format("\nall of them started together; the last ended after {}\n",
                         fine_text(metrics.step));
   }
-  return text + link_lines(metrics) + assumption_lines(run.plan.assumptions);
+  return text + link_lines(run, metrics) + assumption_lines(run.plan.assumptions);
 }
 
 namespace {
@@ -159,7 +184,7 @@ std::string run_table(const Run& run, const Metrics& metrics) {
     text += line("MFU", fmt::format("{} of {} {} per device{}", percent(*metrics.mfu),
                                     to_text(run.workload->peak), run.workload->peak_name, speed));
   }
-  return text + collective_rows(run, metrics) + link_lines(metrics) +
+  return text + collective_rows(run, metrics) + link_lines(run, metrics) +
          assumption_lines(run.plan.assumptions);
 }
 

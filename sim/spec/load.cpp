@@ -114,13 +114,19 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
   return run;
 }
 
+ChipSpec load_chip(const std::string& name_or_path, const SourcePos& pos,
+                   std::vector<Problem>& problems) {
+  RunSpec run;
+  run.chip = {name_or_path, pos, true};
+  read_chip(run, problems);
+  return run.chip_spec;
+}
+
 ChipSpec load_chip(const std::string& name_or_path) {
   Problems problems;
-  RunSpec run;
-  run.chip = {name_or_path, {}, true};
-  read_chip(run, problems);
+  ChipSpec chip = load_chip(name_or_path, {}, problems);
   throw_if_any(std::move(problems));
-  return run.chip_spec;
+  return chip;
 }
 
 ModelSpec load_model(const std::string& name_or_path) {

@@ -20,6 +20,9 @@ struct Override {
 // file starts from that file's folder.
 RunSpec load_run(const std::string& path, std::span<const Override> overrides = {});
 ChipSpec load_chip(const std::string& name_or_path);
+// As a person writes it at `pos`; appends problems.
+ChipSpec load_chip(const std::string& name_or_path, const SourcePos& pos,
+                   std::vector<Problem>& problems);
 ModelSpec load_model(const std::string& name_or_path);
 
 // A short name, a name from configs/topologies or a path, as a person writes it at `pos`. Appends

@@ -28,7 +28,7 @@ void check_device_count(const TopologySpec& topology, const SourcePos& pos, Prob
   for (const AxisSpec& axis : topology.axes) devices *= axis.size;
   if (devices <= kMostDevices) return;
   problems.push_back(
-      {pos, fmt::format("expected at most {:.0f} devices, found {:.4g}", kMostDevices, devices),
+      {pos, fmt::format("expected at most {:.0f} devices, found {:.0f}", kMostDevices, devices),
        ""});
 }
 

@@ -19,6 +19,7 @@ CASES = {
     "collective-torus-json": f"collective all-reduce --topology torus:8x4 {LINK} --format json",
     "collective-beside": f"collective all-to-all --beside all-gather --topology ring:8 {LINK}",
     "collective-over": f"collective all-gather --topology torus:4x4x4 --over z,x {LINK}",
+    "collective-degraded": "collective all-gather --topology torus-4x4-degraded --bytes 64MiB",
     "collective-sweep": "collective all-gather --topology torus:6x4x4 --bandwidth 100GB/s "
                         "--latency 1us --sweep-bytes 1KiB:1GiB:4",
     "collective-sweep-csv": "collective all-to-all --topology ring:8 --bandwidth 100GB/s "
