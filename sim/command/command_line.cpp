@@ -181,6 +181,8 @@ void declare_explain(CLI::App& app, ExplainArguments& args, Found& found) {
       "--bandwidth", args.bandwidth,
       "of one directed link, e.g. 100GB/s (default: what the topology states, or no prices)");
   sub->add_option("--latency", args.latency, "per hop, e.g. 1us (default 0)");
+  sub->add_option("--chip", args.chip,
+                  "whose roofline times a statement, and whose link bandwidth is the default");
   sub->add_option("--device-order", args.device_order,
                   "row-major: the first mesh axis is major, as in JAX; or innermost-first");
   sub->add_option("--on-ambiguity", args.on_ambiguity,

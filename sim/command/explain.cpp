@@ -16,6 +16,7 @@
 #include "command/network.h"
 #include "plan/check_dims.h"
 #include "plan/clusters.h"
+#include "plan/cost.h"
 #include "plan/explain.h"
 #include "plan/placement.h"
 #include "plan/stated_layouts.h"
@@ -49,6 +50,7 @@ constexpr std::array kOptions = {
     OptionRow{"--topology", &ExplainArguments::topology, kStatement | kReshard},
     OptionRow{"--bandwidth", &ExplainArguments::bandwidth, kStatement | kReshard},
     OptionRow{"--latency", &ExplainArguments::latency, kStatement | kReshard},
+    OptionRow{"--chip", &ExplainArguments::chip, kStatement | kReshard},
     OptionRow{"--on-ambiguity", &ExplainArguments::on_ambiguity, kStatement},
     OptionRow{"--pass", &ExplainArguments::pass, kFile | kStatement},
     OptionRow{"--statement", &ExplainArguments::statement, kFile}};
@@ -132,7 +134,16 @@ void place(const MeshSpec& mesh, const StatedNetwork& network, ExplainSetting& s
   setting.mesh = place_mesh(mesh, setting.cluster, problems);
 }
 
-ExplainSetting setting_of(const ExplainArguments& args, std::vector<AxisSpec>& dims,
+// What the chip of a statement computes at.
+void take_rates(const ExplainArguments& args, ExplainSetting& setting,
+                std::vector<Problem>& problems) {
+  if (args.chip.empty()) return;
+  const Chosen<std::string> dtype{setting.dtype, argument_pos("--dtype", setting.dtype), true};
+  setting.chip = args.chip;
+  setting.rates = chip_rates(load_chip(args.chip), {}, dtype, problems);
+}
+
+ExplainSetting setting_of(const ExplainArguments& args, Form form, std::vector<AxisSpec>& dims,
                           std::vector<Problem>& problems) {
   ExplainSetting setting;
   setting.dtype = one_of("--dtype", args.dtype, "bf16", dtype_names(), problems);
@@ -147,10 +158,11 @@ ExplainSetting setting_of(const ExplainArguments& args, std::vector<AxisSpec>& d
   MeshSpec mesh =
       row_major(sizes_of("--mesh", args.mesh, problems), argument_pos("--mesh", args.mesh));
   mesh.order.value = setting.order;
-  const NetworkArguments wanted{args.topology, args.bandwidth, args.latency, "", args.mesh};
+  const NetworkArguments wanted{args.topology, args.bandwidth, args.latency, args.chip, args.mesh};
   StatedNetwork network = stated_network(wanted, problems, torus_of(mesh));
   setting.priced = network.priced;
   setting.default_network = args.topology.empty();
+  if (form == kStatement) take_rates(args, setting, problems);
   if (!setting.priced && !args.latency.empty()) {
     problems.push_back({argument_pos("--latency", args.latency),
                         "expected --bandwidth beside --latency, found none", ""});
@@ -190,7 +202,7 @@ Explanation explain_reshard_text(const std::string& text, const SourcePos& pos,
 
 Explanation explain_text(const ExplainArguments& args, Form form, std::vector<Problem>& problems) {
   std::vector<AxisSpec> dims;
-  const ExplainSetting setting = setting_of(args, dims, problems);
+  const ExplainSetting setting = setting_of(args, form, dims, problems);
   throw_if_any(problems);
   NotationContext context{setting.mesh.names(), {}};
   for (const NamedDim& dim : setting.dims) context.dims.push_back(dim.name);

@@ -151,6 +151,11 @@ ChipRates chip_rates(const ChipSpec& chip, const Chosen<std::string>& variant,
   return {peak->second * compute, chip.memory_bandwidth * memory, chip.launch_overhead};
 }
 
+std::string rates_text(const ChipRates& rates, std::string_view dtype) {
+  return fmt::format("{} in {}, memory {}, launch overhead {} a statement", to_text(rates.peak),
+                     dtype, to_text(rates.memory), to_text(rates.launch));
+}
+
 Seconds cost(const ShardedStatement& step, const ChipRates& rates) {
   if (step.flops == Flops{} && step.memory_bytes == Bytes{}) return {};
   const Seconds memory = step.memory_bytes / rates.memory;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/problem.h"
@@ -54,6 +55,9 @@ struct ChipRates {
 // Appends a problem when the chip has no such variant, or no peak for the dtype of the activations.
 ChipRates chip_rates(const ChipSpec& chip, const Chosen<std::string>& variant,
                      const Chosen<std::string>& dtype, std::vector<Problem>& problems);
+
+// "459 TFLOP/s in bf16, memory 2.765 TB/s, launch overhead 0 s a statement"
+std::string rates_text(const ChipRates& rates, std::string_view dtype);
 
 // A step without work (the gradient of an add is passed on) costs nothing, not even a launch.
 Seconds cost(const ShardedStatement& step, const ChipRates& rates);

@@ -224,6 +224,7 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
   const Pricing on{layer, setting.mesh, setting.cluster, setting.priced};
   for (const ShardedStatement& step : sharded.steps) {
     ExplainedStep one = explained(on, step, 1);
+    if (setting.rates) add_compute(*setting.rates, one);
     for (const ShardedCollective& c : step.before) one.before.push_back(price(on, c));
     for (const ShardedCollective& c : step.after) one.after.push_back(price(on, c));
     note_cuts(layer, sharded, one);

@@ -3,6 +3,7 @@
 // algorithms.h.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "ir/explanation.h"
 #include "ir/layer.h"
 #include "ir/notation.h"
+#include "plan/cost.h"
 #include "plan/prepare.h"
 #include "spec/run_spec.h"
 
@@ -25,6 +27,8 @@ struct ExplainSetting {
   std::string order = "row-major";  // or innermost-first: the first mesh axis is minor
   std::string on_ambiguity;         // error, choose, or empty: as a run file without it
   bool priced = false;              // a bandwidth is known
+  std::string chip;                 // of a statement: its name and
+  std::optional<ChipRates> rates;   // what it computes at; none: no seconds
   bool default_network = true;      // a torus with one axis per mesh axis, because none was given
 };
 

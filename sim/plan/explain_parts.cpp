@@ -67,7 +67,8 @@ PriceBook price_book(const ExplainSetting& setting) {
     }
     cluster.levels.push_back({});
   }
-  if (setting.priced) return {std::move(cluster), std::move(mesh), {}};
+  const ChipRates rates = setting.rates.value_or(ChipRates{});
+  if (setting.priced) return {std::move(cluster), std::move(mesh), rates};
   constexpr BytesPerSec kAssumed{1e9};
   for (Port& port : cluster.ports) {
     port.bandwidth = kAssumed;
@@ -121,6 +122,11 @@ void describe_setting(const ExplainSetting& setting, Explanation& explanation) {
                            dtype_bytes(setting.dtype)));
   if (explanation.form == "array") return;  // nothing moves
   explanation.facts.emplace_back("network", setting_text(setting));
+  if (setting.rates) {
+    explanation.facts.emplace_back("chip",
+                                   setting.chip + ": " + rates_text(*setting.rates, setting.dtype));
+    explanation.notes.emplace_back("compute is a roofline: max(FLOPs / peak, bytes / memory rate)");
+  }
   explanation.notes.push_back(
       setting.priced ? "nothing is simulated: a price is the closed form of one collective alone"
                      : "nothing is simulated; without a bandwidth plans are chosen by the bytes "

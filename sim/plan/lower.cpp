@@ -225,10 +225,9 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
                       : "the latency of a level is waited before each message");
   const std::string dtype =
       spec.precision.activations.given ? spec.precision.activations.value : "bf16";
-  said.push_back(fmt::format(
-      "compute is a roofline: {} in {}, memory {}, launch overhead {} a statement, chip figures {}",
-      to_text(run.rates.peak), dtype, to_text(run.rates.memory), to_text(run.rates.launch),
-      spec.variant.given ? "of variant " + spec.variant.value : "nominal"));
+  said.push_back(fmt::format("compute is a roofline: {}, chip figures {}",
+                             rates_text(run.rates, dtype),
+                             spec.variant.given ? "of variant " + spec.variant.value : "nominal"));
   said.push_back("nothing overlaps: every collective is exposed");
   for (const MeshAxis& axis : run.mesh.axes) {
     if (axis.size > 1 && idle(run.sharded, axis.name)) {

@@ -148,6 +148,45 @@ TEST_CASE("a statement: cases, collectives, prices") {
   }
 }
 
+TEST_CASE("with a chip a statement takes its roofline, and plans are compared with it") {
+  // H100: 989 TFLOP/s in bf16, 3.35 TB/s (NVIDIA H100 datasheet); the launch is ours.
+  const ChipRates h100{FlopsPerSec{989e12}, BytesPerSec{3.35e12}, Seconds{2e-6}};
+  struct Row {
+    std::string statement;
+    double seconds = 0;
+    bool memory_bound = false;
+  };
+  constexpr double kN = 8192;
+  const std::vector<Row> rows = {
+      {"C[I,K] = A[I,J] * B[J,K]", 2 * kN * kN * kN / 989e12 + 2e-6, false},
+      {"C[I,K] = A[I_X,J] * B[J,K_X]", 2 * kN * kN * kN / 8 / 989e12 + 2e-6, false},
+      {"C = A[I,J] + B[I,J]", 3 * 2 * kN * kN / 3.35e12 + 2e-6, true}};
+  for (const Row& row : rows) {
+    CAPTURE(row.statement);
+    const bool einsum = row.statement.find('K') != std::string::npos;
+    std::vector<NamedDim> dims = {{"I", 8192}, {"J", 8192}};
+    if (einsum) dims.push_back({"K", 8192});
+    ExplainSetting on = priced("ring:8", {{"X", 8}}, dims);
+    std::vector<Problem> problems;
+    CHECK_FALSE(statement(row.statement, on, problems).steps.front().compute.has_value());
+    on.chip = "h100-sxm";
+    on.rates = h100;
+    const Explanation e = statement(row.statement, on, problems);
+    REQUIRE(problems.empty());
+    REQUIRE(e.steps.front().compute.has_value());
+    CHECK(e.steps.front().compute->v == doctest::Approx(row.seconds).epsilon(1e-12));
+    CHECK(e.steps.front().memory_bound == row.memory_bound);
+    CHECK(explanation_text(e).find("h100-sxm: 989 TFLOP/s in bf16") != std::string::npos);
+  }
+  // To gather A moves a little less than to all-reduce C, but repeats the work of 4 devices.
+  ExplainSetting on = priced("ring:4", {{"X", 4}}, {{"I", 4096}, {"J", 8000}, {"K", 4096}});
+  std::vector<Problem> problems;
+  const std::string either = "C[I,K] = A[I,J_X] * B[J,K]";
+  CHECK(statement(either, on, problems).steps.front().before.size() == 1);
+  on.rates = h100;
+  CHECK(statement(either, on, problems).steps.front().before.empty());
+}
+
 TEST_CASE("a price is the closed form; without a bandwidth there is none") {
   const std::vector<NamedDim> dims = {{"I", 4096}, {"J", 8192}};
   ExplainSetting on = priced("ring:4", {{"X", 4}}, dims);
@@ -191,8 +230,7 @@ TEST_CASE("plans that cost the same and batch dims that clash: refused or chosen
   const std::string tied = "C[I,K] = A[I,J_X] * B[J_Y,K]";
   const std::string clash = "C[I_X,J,K] = A[I_X,J] * B[I_Y,K]";
   const auto refused = [](const std::string& text, const std::string& how) {
-    ExplainSetting on =
-        setting({{"X", 4}, {"Y", 4}}, {{"I", 4096}, {"J", 4096}, {"K", 4096}});
+    ExplainSetting on = setting({{"X", 4}, {"Y", 4}}, {{"I", 4096}, {"J", 4096}, {"K", 4096}});
     on.on_ambiguity = how;
     std::vector<Problem> problems;
     statement(text, on, problems);
