@@ -242,10 +242,10 @@ TEST_CASE("topology: every level has its figures in words") {
   CHECK(network_text(named("fat-tree-256-2to1")) ==
         "fat-tree-256-2to1: leaf (switch of 32), W1 = 25 GB/s egress per device, latency 2 us a "
         "route; spine (switch of 8), uplinks = 400 GB/s for each 32 devices, latency 4 us a route");
-  CHECK(
-      network_text(named("tpu-v5e-16x16-x4")) ==
-      "tpu-v5e-16x16-x4: ici (torus of 16x16), W1 = 50 GB/s per directed link, latency 1 us a hop; "
-      "dcn (switch of 4), W1 = 25 GB/s for each 8 devices, latency 10 us a route");
+  CHECK(network_text(named("tpu-v5e-16x16-x4")) ==
+        "tpu-v5e-16x16-x4: ici (torus of 16x16), W1 = 50 GB/s per directed link, all axes wrap, "
+        "latency 1 us a hop; "
+        "dcn (switch of 4), W1 = 25 GB/s for each 8 devices, latency 10 us a route");
 }
 
 TEST_CASE("topology: groups of a mesh in words") {
