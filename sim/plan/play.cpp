@@ -32,32 +32,36 @@ bool reduction(Collective kind) {
 // Which sends end before a send begins.
 class Ancestors {
  public:
-  explicit Ancestors(const CollectivePlan& plan) : plan_(plan), seen_(plan.sends.size(), 0) {}
+  explicit Ancestors(const CollectivePlan& plan) : plan_(plan) {}
 
   bool has(std::size_t send, std::size_t earlier) {
     for (const std::uint32_t w : plan_.waits_for(send)) {  // most often it waits for it itself
       if (w == earlier) return true;
     }
-    ++round_;
-    path_.assign(1, send);
-    while (!path_.empty()) {
-      const std::size_t at = path_.back();
-      path_.pop_back();
-      for (const std::uint32_t w : plan_.waits_for(at)) {
-        if (w == earlier) return true;
-        if (w < earlier || seen_[w] == round_) continue;  // waits name earlier sends only
-        seen_[w] = round_;
-        path_.push_back(w);
-      }
-    }
-    return false;
+    if (first_.empty()) fill();
+    return earlier < send && (bits_[first_[send] + earlier / 64] >> earlier % 64 & 1) != 0;
   }
 
  private:
+  // What a send waits for, and what that waits for.
+  void fill() {
+    std::size_t words = 0;
+    for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
+      first_.push_back(words);
+      words += i / 64 + 1;
+    }
+    bits_.assign(words, 0);
+    for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
+      for (const std::uint32_t w : plan_.waits_for(i)) {  // an earlier send
+        for (std::size_t k = 0; k <= w / 64; ++k) bits_[first_[i] + k] |= bits_[first_[w] + k];
+        bits_[first_[i] + w / 64] |= std::uint64_t{1} << w % 64;
+      }
+    }
+  }
+
   const CollectivePlan& plan_;
-  std::vector<std::uint32_t> seen_;  // [sends] the last round that came by
-  std::uint32_t round_ = 0;
-  std::vector<std::size_t> path_;
+  std::vector<std::size_t> first_;   // [sends] word of its row
+  std::vector<std::uint64_t> bits_;  // a row a send, a bit for each earlier one
 };
 
 // A barrier: in the end everybody has heard of everybody's arrival.
