@@ -121,12 +121,13 @@ TEST_CASE("busbw of a switch is W1") {
 }
 
 TEST_CASE("the three forms of a sweep mark where another algorithm takes over") {
-  const Sweep sweep = handmade(Collective::all_to_all);
+  Sweep sweep = handmade(Collective::all_to_all);
+  sweep.points[0].textbook = Seconds{0.75};  // the others have none
   CHECK(sweep_csv(sweep) ==
-        "bytes,time_s,analytic_s,algorithm,algbw,busbw,crossover,nccl_bytes\n"
-        "1000000000,1,1,ring-whole,0.125,0.109375,,125000000\n"
-        "2000000000,1,0.5,ring,0.25,0.21875,ring instead of ring-whole,250000000\n"
-        "4000000000,1,1,ring,0.5,0.4375,,500000000\n");
+        "bytes,time_s,analytic_s,algorithm,algbw,busbw,crossover,nccl_bytes,textbook_s\n"
+        "1000000000,1,1,ring-whole,0.125,0.109375,,125000000,0.75\n"
+        "2000000000,1,0.5,ring,0.25,0.21875,ring instead of ring-whole,250000000,\n"
+        "4000000000,1,1,ring,0.5,0.4375,,500000000,\n");
   const std::string table = sweep_table(sweep);
   const auto crossover = table.find("  from 1.863 GiB: ring instead of ring-whole\n");
   REQUIRE(crossover != std::string::npos);
@@ -138,6 +139,8 @@ TEST_CASE("the three forms of a sweep mark where another algorithm takes over") 
                   R"("busbw":0.21875,"crossover":"ring instead of ring-whole")") !=
         std::string::npos);
   CHECK(json.find(R"("algbw":0.5,"busbw":0.4375,"crossover":null)") != std::string::npos);
+  CHECK(json.find(R"("nccl_bytes":125000000.0,"textbook_s":0.75})") != std::string::npos);
+  CHECK(json.find(R"("nccl_bytes":250000000.0,"textbook_s":null})") != std::string::npos);
   CHECK(json.find(R"("units":{"algbw":"GB/s","busbw":"GB/s"})") != std::string::npos);
 }
 
