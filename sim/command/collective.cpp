@@ -380,9 +380,10 @@ std::vector<SweepPoint> simulate_all(const Reading& reading) {
   for (const CollectiveRequest& request : reading.requests) {
     const CollectiveCall& call = request.calls.front();
     const CollectiveInstance described = describe_call(call, request.cluster, {});
-    // In pieces, and with ranks that do unlike things, a plan depends on the size.
-    const bool scales = call.algorithm == nullptr ||
-                        (call.algorithm->pieces == nullptr && request.grain == Grain::flow);
+    // In pieces, of parts, and with ranks that do unlike things, a plan depends on the size.
+    const AlgorithmRow* row = call.algorithm;
+    const bool scales = row == nullptr || (row->pieces == nullptr && row->parts == nullptr &&
+                                           request.grain == Grain::flow);
     if (points.empty() || points.back().algorithm != described.algorithm || !scales) {
       graph = lower_collectives(request).graph;
     } else {

@@ -96,17 +96,21 @@ double CollectivePlan::share_of(const ChunkSet& chunks) const {
 
 bool CollectivePlan::contains(const ChunkSet& chunks, int origin, int piece) const {
   if (piece < chunks.piece || piece >= chunks.piece + chunks.pieces) return false;
-  if (chunks.origins > 1) {
-    return (origin - chunks.origin + ranks()) % ranks() < chunks.origins;
-  }
   int a = origin, b = chunks.origin;
+  int ahead = 0, length = 1;  // along the axes of the run
   for (std::size_t i = sizes.size(); i-- > 0;) {
     const bool free = (chunks.spread >> i & 1u) != 0;
-    if (!free && a % sizes[i] != b % sizes[i]) return false;
+    const bool runs = chunks.origins > 1 && (chunks.run == 0 || (chunks.run >> i & 1u) != 0);
+    if (runs) {
+      ahead += (a % sizes[i] - b % sizes[i]) * length;
+      length *= sizes[i];
+    } else if (!free && a % sizes[i] != b % sizes[i]) {
+      return false;
+    }
     a /= sizes[i];
     b /= sizes[i];
   }
-  return true;
+  return (ahead % length + length) % length < chunks.origins;
 }
 
 ChunkSet CollectivePlan::whole(int piece) const {

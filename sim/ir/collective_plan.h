@@ -46,14 +46,16 @@ struct ChunkSet {
   int dest = -1;             // all-to-all: the destination rank; otherwise -1
   std::uint32_t spread = 0;  // bit i set: all origins along group axis i, not only this one's
   int piece = 0;
-  int origins = 1;  // ranks origin, origin + 1, … (modulo all ranks); 1 beside a spread
-  int pieces = 1;   // piece, piece + 1, …
+  int origins = 1;  // ranks origin, origin + 1, … along the axes of `run`, taken as one (modulo
+                    // their number of ranks); none of these is in a spread
+  std::uint32_t run = 0;  // bit i set: group axis i; 0: all axes
+  int pieces = 1;         // piece, piece + 1, …
 };
 
 struct Send {
   int from = 0;
   int to = 0;  // from == to: a local join without bytes, unless the switch adds
-  ChunkSet chunks;
+  ChunkSet chunks = {};
   double share = 0;      // of V; a barrier's messages have none
   bool reduces = false;  // it is added to a partial sum, the receiver's; otherwise stored as a copy
   bool keeps = false;    // of a send that reduces: the sender goes on with its partial sum, too (an
@@ -62,7 +64,8 @@ struct Send {
   int direction = 0;     // +1 or -1 on that axis
   int phase = 0;         // sends of one phase start together and share links fairly
   int stage = 0;         // stages run one after the other; within one, every port has its own sends
-  bool posted = false;   // latency runs from the start of the collective, not after `waits`
+  bool posted = false;   // latency runs from the end of join `since`, not after `waits`
+  int since = -1;        // -1: the start of the collective
   // REQUIRES: from == to, reduces. Up to the switch and back down: the switch adds what all sends
   // of the phase that carry these chunks bring, and returns the sum, which each sender stores.
   bool switch_adds = false;

@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "plan/algorithm_override.h"
 #include "plan/algorithm_parts.h"
+#include "plan/composite_algorithms.h"
 #include "plan/direct_algorithms.h"
 #include "plan/doubling_algorithms.h"
 #include "plan/level_algorithms.h"
@@ -152,7 +153,17 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
 
 namespace {
 
-constexpr std::array<AlgorithmRow, 21> kAlgorithms = {{
+// A row that is made of others.
+template <Composite (*parts)(const CollectiveAsk&, const GroupNet&)>
+constexpr AlgorithmRow composite(std::string_view name, std::string_view help,
+                                 std::string (*why_not)(const CollectiveAsk&, const GroupNet&)) {
+  using Row = CompositeRow<parts>;
+  AlgorithmRow row{name, help, why_not, Row::plan, Row::form, Row::sends, Row::fold};
+  row.parts = parts;
+  return row;
+}
+
+constexpr std::array<AlgorithmRow, 24> kAlgorithms = {{
     {"ring", "both directions; every shard is halved and both halves go all the way round",
      two_way_ring, plan_ring, form_ring, sends_of_ring, every_translation},
     {"ring-whole", "both directions; whole shards meet half way round", whole_suits, plan_whole,
@@ -165,16 +176,23 @@ constexpr std::array<AlgorithmRow, 21> kAlgorithms = {{
      balanced, plan_all_axes, form_all_axes, sends_all_axes, every_translation},
     {"axis-by-axis", "one axis of a torus or mesh after the other", several_axes, plan_by_axis,
      form_by_axis, sends_by_axis, every_translation},
-    {"hierarchical",
-     "one level after the other: all-gather across, then inside; all-reduce is reduce-scatter "
-     "inside, all-reduce across, all-gather inside",
-     gathers_over_levels, plan_by_axis, form_by_axis, sends_by_axis, every_translation},
-    {"hierarchical-pipelined", "the same in pieces, every level busy at once", gathers_over_levels,
+    composite<hierarchical>(
+        "hierarchical",
+        "one level after the other, each by its cheapest algorithm: all-reduce is reduce-scatter "
+        "inside, all-reduce across, all-gather inside; a broadcast scatters inside first",
+        hierarchical_suits),
+    {"hierarchical-pipelined",
+     "all-gather across, then inside, in pieces, every level busy at once", gathers_over_levels,
      plan_pipelined, form_pipelined, sends_pipelined, every_translation, pieces_pipelined},
     {"node-rings",
      "rings through all ranks, one for each position inside a node; each leaves by a NIC of its "
      "own",
      node_rings_suit, plan_node_rings, form_node_rings, sends_node_rings, no_translation},
+    composite<node_trees>(
+        "node-trees",
+        "chains inside the nodes, one for each position, and double binary trees across on every "
+        "rail (NCCL's tree)",
+        node_trees_suit),
     {"rail-aligned",
      "all-to-all inside first, to the rank in the destination's position, then across",
      all_to_all_over_levels, plan_rail_aligned, form_rail_aligned, sends_rail_aligned,
@@ -202,6 +220,11 @@ constexpr std::array<AlgorithmRow, 21> kAlgorithms = {{
      fold_doubling},
     {"chain", "piece by piece along a path through all devices, to the root, from it, or both",
      chain_suits, plan_chain, form_chain, sends_chain, no_translation, pieces_chain},
+    {"axis-tree",
+     "from the root along the first axis of a torus or mesh, from there along the second, …; piece "
+     "by piece, to the root, from it, or both",
+     axis_tree_suits, plan_axis_tree, form_axis_tree, sends_axis_tree, no_translation,
+     pieces_axis_tree},
     {"binomial-tree", "on a switch: whoever has the data passes it on, in log2 N steps",
      binomial_suits, plan_binomial, form_binomial, sends_binomial, no_translation},
     {"double-binary-tree",
@@ -209,6 +232,10 @@ constexpr std::array<AlgorithmRow, 21> kAlgorithms = {{
      "leaves of the other",
      double_tree_suits, plan_double_tree, form_double_tree, sends_double_tree, no_translation,
      pieces_double_tree},
+    composite<scatter_gather>(
+        "scatter-gather",
+        "a broadcast as scatter and all-gather, a reduce as reduce-scatter and gather",
+        scatter_gather_suits),
     {"dissemination", "every rank tells the one 1, 2, 4, … further along each axis",
      dissemination_suits, plan_dissemination, form_dissemination, sends_dissemination,
      every_translation},

@@ -77,6 +77,8 @@ struct ClosedForm {
   bool exact = true;    // false: the latency term is an estimate
 };
 
+struct Composite;  // plan/composite.h
+
 struct AlgorithmRow {
   std::string_view name;
   std::string_view help;
@@ -96,6 +98,9 @@ struct AlgorithmRow {
   // What it takes for granted beyond links; empty: nothing. "auto" considers such a row only where
   // the network declares it (GroupAxis::reduces).
   std::string_view assumption = {};
+  // The collectives that it is made of, one after the other; nullptr: it is none of others. They
+  // are chosen by the bytes.
+  Composite (*parts)(const CollectiveAsk&, const GroupNet&) = nullptr;
 };
 // why_not of the row, or that it has no pieces or no window when the ask names one.
 std::string unsuited(const AlgorithmRow& row, const CollectiveAsk& ask, const GroupNet& net);

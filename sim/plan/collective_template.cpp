@@ -197,11 +197,15 @@ class TemplateMaker {
     return op;
   }
 
-  // The op that passes `latency` after the collective's start, one per latency and group.
-  std::uint32_t delay(Seconds latency, std::uint32_t device) {
-    const auto at = delays_.find(latency);
-    if (at != delays_.end()) return at->second;
-    return delays_[latency] = push(pause(latency, device), {});
+  // The op that passes `latency` after op `since`, or after the collective's start; one for each
+  // and group.
+  std::uint32_t delay(Seconds latency, std::uint32_t device,
+                      std::optional<std::uint32_t> since = {}) {
+    const auto [at, fresh] = delays_.try_emplace({since.value_or(kStart), latency}, 0u);
+    if (!fresh) return at->second;
+    std::vector<std::uint32_t> waits;
+    if (since) waits.push_back(*since);
+    return at->second = push(pause(latency, device), waits);
   }
 
   // Sends of one phase and one latency start together, where links are alike.
@@ -269,6 +273,8 @@ class TemplateMaker {
       }
       std::sort(waits.begin(), waits.end());
       waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+      std::optional<std::uint32_t> since;
+      if (send.since >= 0) since = ops[first_op[static_cast<std::size_t>(send.since)]];
       if (send.phase != phase) by_route.clear();
       phase = send.phase;
       Op op;
@@ -281,7 +287,7 @@ class TemplateMaker {
         op.route = known.route;
         op.seconds = known.latency;
         op.phase = phase_of(send.phase, op.seconds);
-        ops.push_back(add_transfer(op, send, 1.0, waits, by_route));
+        ops.push_back(add_transfer(op, send, 1.0, waits, since, by_route));
       } else {
         const DeviceId from = device_of(base, send.from);
         for (const Route& route : routes_of(send, from, base)) {
@@ -292,7 +298,7 @@ class TemplateMaker {
           op.route = builder_.route(orbit(route));
           op.seconds = route.latency;
           op.phase = phase_of(send.phase, op.seconds);
-          ops.push_back(add_transfer(op, send, route.share, waits, by_route));
+          ops.push_back(add_transfer(op, send, route.share, waits, since, by_route));
         }
       }
       first_op.push_back(static_cast<std::uint32_t>(ops.size()));
@@ -300,14 +306,16 @@ class TemplateMaker {
   }
 
   // `op` has its route, and its latency in `seconds`.
+  // `since`: the op from which the latency of a posted send runs.
   std::uint32_t add_transfer(Op op, const Send& send, double share,
-                             std::span<const std::uint32_t> waits, LatestByRoute& by_route) {
+                             std::span<const std::uint32_t> waits,
+                             std::optional<std::uint32_t> since, LatestByRoute& by_route) {
     op.kind = OpKind::transfer;
     op.bytes = kTemplateBytes * (send.share * share);
     op.flows = share;
     if (!send.posted || op.seconds == Seconds{}) return merge_or_push(op, waits, by_route);
     std::vector<std::uint32_t> all(waits.begin(), waits.end());
-    all.push_back(delay(op.seconds, op.device));
+    all.push_back(delay(op.seconds, op.device, since));
     op.seconds = Seconds{};
     return merge_or_push(op, all, by_route);
   }
@@ -425,7 +433,8 @@ class TemplateMaker {
   std::uint32_t unlike_phases_ = 0;
   std::map<std::pair<int, Seconds>, std::uint32_t> phases_;
   std::pair<std::pair<int, Seconds>, std::uint32_t> last_phase_{{-1, Seconds{}}, 0};
-  std::map<Seconds, std::uint32_t> delays_;
+  static constexpr std::uint32_t kStart = 0xffffffffu;  // no op: the collective's start
+  std::map<std::pair<std::uint32_t, Seconds>, std::uint32_t> delays_;  // by op and latency
 };
 
 }  // namespace

@@ -60,25 +60,44 @@ struct Order {
   bool closed = false;
 };
 
+// How the axes so far and one more are crossed.
+enum class Crossing { alone, comb, comb_exchanged, round, open };
+
+Crossing crossing(int devices, bool closed, int size, bool wrapped) {
+  if (devices == 1) return Crossing::alone;
+  if (size % 2 == 0) return Crossing::comb;
+  if (devices % 2 == 0) return Crossing::comb_exchanged;
+  return closed && wrapped ? Crossing::round : Crossing::open;
+}
+
+bool is_closed(Crossing how, bool wrapped) {
+  return how == Crossing::alone ? wrapped : how != Crossing::open;
+}
+
 // The order of the axes so far and one more axis.
 Order crossed(const Order& inner, int size, bool wrapped) {
   const int m = static_cast<int>(inner.at.size());
+  const Crossing how = crossing(m, inner.closed, size, wrapped);
   std::vector<Point> points;
-  Order result;
-  result.closed = true;
-  if (m == 1) {
-    points = back_and_forth(1, size);
-    result.closed = wrapped;
-  } else if (size % 2 == 0) {
-    points = comb(m, size);
-  } else if (m % 2 == 0) {
-    points = exchanged(comb(size, m));
-  } else if (inner.closed && wrapped) {
-    points = m <= size ? round_and_round(m, size) : exchanged(round_and_round(size, m));
-  } else {
-    points = back_and_forth(m, size);
-    result.closed = false;
+  switch (how) {
+    case Crossing::alone:
+      points = back_and_forth(1, size);
+      break;
+    case Crossing::comb:
+      points = comb(m, size);
+      break;
+    case Crossing::comb_exchanged:
+      points = exchanged(comb(size, m));
+      break;
+    case Crossing::round:
+      points = m <= size ? round_and_round(m, size) : exchanged(round_and_round(size, m));
+      break;
+    case Crossing::open:
+      points = back_and_forth(m, size);
+      break;
   }
+  Order result;
+  result.closed = is_closed(how, wrapped);
   for (const auto& [place, on_axis] : points) {
     result.at.push_back(inner.at[static_cast<std::size_t>(place)]);
     result.at.back().push_back(on_axis);
@@ -109,6 +128,17 @@ DevicePath reversed(const DevicePath& path) {
   for (auto hop = home; hop != path.hops.begin();) back.hops.push_back(reversed(*--hop));
   if (path.closed) back.hops.push_back(reversed(path.hops.back()));
   return back;
+}
+
+bool has_cycle(const GroupNet& net) {
+  if (star(net)) return true;
+  int devices = 1;
+  bool closed = false;
+  for (const GroupAxis& axis : net.axes) {
+    closed = is_closed(crossing(devices, closed, axis.size, wrapped(axis)), wrapped(axis));
+    devices *= axis.size;
+  }
+  return closed;
 }
 
 DevicePath device_path(const GroupNet& net) {

@@ -31,6 +31,7 @@ struct DevicePath {
 // Closed where a cycle exists that can be travelled both ways over different links, and on one-way
 // rings. REQUIRES: at most one axis where one is one-way.
 DevicePath device_path(const GroupNet& net);
+bool has_cycle(const GroupNet& net);  // whether device_path(net) is closed
 
 // The hop of an axis backwards; a path from its end to its start.
 Hop reversed(const Hop& hop);

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "plan/algorithm_parts.h"
+#include "plan/composite.h"
 #include "plan/permute.h"
 
 namespace shardsim {
@@ -77,7 +78,8 @@ const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   const GroupNet net = group_net(builder_.cluster(), call.axes);
   std::vector<int> fold = row.fold(ask, net);
   const bool alike = all_one(fold);
-  const bool scales = row.pieces == nullptr && (grain_ == Grain::flow || alike);
+  const bool scales =
+      row.pieces == nullptr && row.parts == nullptr && (grain_ == Grain::flow || alike);
   const Key key{row.name,   ask.kind,    call.axes,
                 ask.shift,  ask.targets, ask.root,
                 ask.pieces, ask.window,  scales ? Bytes{} : ask.bytes};
@@ -96,6 +98,53 @@ const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   return templates_.emplace(key, std::move(made)).first->second;
 }
 
+namespace {
+
+// The calls that a composite is made of.
+std::vector<CollectiveCall> part_calls(const CollectiveCall& call, const GroupNet& net) {
+  std::vector<CollectiveCall> calls;
+  for (const Part& part : call.algorithm->parts(call.ask, net).parts) {
+    CollectiveCall made{part.ask, part.row, {}};
+    for (const int a : part.axes) {
+      const std::vector<int>& axes = net.axes[static_cast<std::size_t>(a)].axes;
+      made.axes.insert(made.axes.end(), axes.begin(), axes.end());
+    }
+    calls.push_back(std::move(made));
+  }
+  return calls;
+}
+
+}  // namespace
+
+CollectiveLowering::Bracket CollectiveLowering::lower_parts(const CollectiveCall& call,
+                                                            std::uint32_t origin,
+                                                            std::vector<OpId>& latest) {
+  const GroupNet net = group_net(builder_.cluster(), call.axes);
+  CollectivePlan nothing;
+  nothing.sizes = net.sizes();
+  nothing.fold =
+      plan_fold(builder_.cluster(), net, every_translation(call.ask, net), builder_.fold());
+  const std::vector<CollectiveTemplate::Group> groups =
+      flow_template(builder_, nothing, net).groups;
+  // All ranks of every group have come so far.
+  const auto meet = [&] {
+    std::vector<OpId> joins;
+    for (const CollectiveTemplate::Group& group : groups) {
+      std::vector<OpId> arrive;
+      for (const std::uint32_t member : group.members) arrive.push_back(latest[member]);
+      joins.push_back(builder_.join(std::move(arrive), group.members.front(), origin));
+      for (const std::uint32_t member : group.members) latest[member] = joins.back();
+    }
+    return joins;
+  };
+  Bracket bracket{meet(), {}};
+  for (const CollectiveCall& part : part_calls(call, net)) {
+    lower(part, origin, latest);
+    bracket.end = meet();
+  }
+  return bracket;
+}
+
 CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call,
                                                       std::uint32_t origin,
                                                       std::vector<OpId>& latest) {
@@ -107,6 +156,9 @@ CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call
     const OpId here = builder_.join(latest, 0, origin);
     std::fill(latest.begin(), latest.end(), here);
     return {{here}, {here}};
+  }
+  if (grain_ == Grain::fluid && call.algorithm->parts != nullptr) {
+    return lower_parts(call, origin, latest);
   }
   const CollectiveTemplate& made = find(call);
   const std::uint32_t first_phase = builder_.phases(made.phases);
@@ -144,6 +196,13 @@ double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const F
                      Grain grain) {
   const GroupNet net = group_net(cluster, call.axes);
   if (net.ranks() == 1 || call.algorithm == nullptr) return 1;
+  if (grain == Grain::fluid && call.algorithm->parts != nullptr) {
+    double ops = 0;
+    for (const CollectiveCall& part : part_calls(call, net)) {
+      ops += estimated_ops(part, cluster, fold, grain);
+    }
+    return ops;
+  }
   CollectiveAsk ask = call.ask;
   double classes = fold.classes();
   double weight = 1;

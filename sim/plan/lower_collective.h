@@ -53,6 +53,8 @@ class CollectiveLowering {
   using Key = std::tuple<std::string_view, Collective, std::vector<int>, int, std::vector<int>, int,
                          int, int, Bytes>;
   const CollectiveTemplate& find(const CollectiveCall& call);
+  // In the fluid grain the parts of a composite one by one: each flows as it would alone.
+  Bracket lower_parts(const CollectiveCall& call, std::uint32_t origin, std::vector<OpId>& latest);
 
   GraphBuilder& builder_;
   Grain grain_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <map>
@@ -98,6 +99,7 @@ class Play {
         n_(static_cast<std::size_t>(plan.ranks())),
         chunks_(plan),
         ancestors_(plan),
+        again_(shards_come_again(plan)),
         held_(n_ * chunks_.count(), 0),
         arrivals_(n_ * chunks_.count()) {
     const bool from_root = plan.kind == Collective::broadcast || plan.kind == Collective::scatter;
@@ -210,7 +212,7 @@ class Play {
       if (!add(theirs, moved)) return twice;
     } else {
       if (mine != complete(c)) return fmt::format("copies an incomplete chunk {}", c);
-      if (theirs == complete(c)) return twice;
+      if (theirs == complete(c) && !again_) return twice;
       theirs = mine;
     }
     return "";
@@ -220,12 +222,21 @@ class Play {
   std::size_t n_;
   Chunks chunks_;
   Ancestors ancestors_;
+  bool again_;
   std::vector<Ranks> held_, initial_;  // [ranks][chunks] whose contributions
   std::vector<std::vector<Arrival>> arrivals_;
   std::map<std::pair<int, std::size_t>, Ranks> sums_;  // of the switch, by phase and chunk
 };
 
 }  // namespace
+
+bool shards_come_again(const CollectivePlan& plan) {
+  const std::uint32_t all = plan.whole(0).spread;
+  return plan.kind == Collective::broadcast &&
+         std::any_of(plan.sends.begin(), plan.sends.end(), [&](const Send& send) {
+           return !send.is_join() && send.chunks.spread != all;
+         });
+}
 
 std::string play(const CollectivePlan& plan, std::span<const int> targets) {
   must(plan.ranks() <= kMostPlayed, "plans of at most 64 ranks are played");

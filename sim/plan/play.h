@@ -24,6 +24,10 @@ inline constexpr int kMostPlayed = 64;  // ranks
 // its sends are checked, but not where they end. REQUIRES: at most kMostPlayed ranks.
 std::string play(const CollectivePlan& plan, std::span<const int> targets = {});
 
+// Whether a plan is a broadcast that scatters and gathers: in the gather the root, and whoever
+// relayed the scatter, gets back what it has, which play() then allows.
+bool shards_come_again(const CollectivePlan& plan);
+
 // Plays the plan of every call. Throws CheckFailed for the first that does not deliver, ConfigError
 // at `pos` for groups of more than kMostPlayed ranks.
 void require_delivery(const Cluster& cluster, std::span<const CollectiveCall> calls,

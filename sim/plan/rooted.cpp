@@ -1,6 +1,7 @@
 #include "plan/rooted.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <numeric>
@@ -63,12 +64,12 @@ struct Way {
   std::size_t whole = 0;
 };
 
-Way way_of(const GroupNet& net, std::span<const std::size_t> order, std::vector<int> from,
-           std::vector<int> to) {
+void find_way(const GroupNet& net, std::span<const std::size_t> order, std::span<const int> from,
+              std::span<const int> to, Way& result) {
   // `order` begins at the root's end of the way.
-  Way result;
   const std::size_t none = net.axes.size();
-  result.hops.resize(none);
+  result.hops.assign(none, 0);
+  result.split = false;
   result.lane = result.whole = none;
   for (const std::size_t i : order) {
     result.hops[i] = way(net.axes[i], from[i], to[i]);
@@ -81,7 +82,16 @@ Way way_of(const GroupNet& net, std::span<const std::size_t> order, std::vector<
       result.whole = i;
     }
   }
-  return result;
+}
+
+// The hops but those along one axis as one number, in their lexicographic order.
+std::int64_t order_of_others(const GroupNet& net, std::span<const int> hops, std::size_t but) {
+  std::int64_t number = 0;
+  for (std::size_t i = 0; i < hops.size(); ++i) {
+    const int size = net.axes[i].size;
+    number = number * (2 * size) + (i == but ? 0 : hops[i]) + size;
+  }
+  return number;
 }
 
 }  // namespace
@@ -92,13 +102,15 @@ std::vector<RootTurn> root_turns(const GroupNet& net, int root, Collective kind)
   std::vector<std::size_t> order = route_order(net);
   if (!out) std::reverse(order.begin(), order.end());
   const std::vector<int> here = rank_coordinates(sizes, root);
-  // latency, port's axis, hops along it, hops along the others
-  using Key = std::tuple<Seconds, std::size_t, int, std::vector<int>>;
-  std::vector<std::pair<Key, RootTurn>> keyed;
+  // latency, port's axis, hops along it, hops along the others, place in `found`
+  using Key = std::tuple<Seconds, std::size_t, int, std::int64_t, std::size_t>;
+  std::vector<Key> keys;
+  std::vector<RootTurn> found;
+  Way way;
   for (int rank = 0; rank < net.ranks(); ++rank) {
     if (rank == root) continue;
     const std::vector<int> there = rank_coordinates(sizes, rank);
-    const Way way = out ? way_of(net, order, here, there) : way_of(net, order, there, here);
+    find_way(net, order, out ? here : there, out ? there : here, way);
     RootTurn turn{{rank}, {}, net.axes[way.lane].w1, {}, 1};
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (way.hops[i] == 0) continue;
@@ -117,14 +129,14 @@ std::vector<RootTurn> root_turns(const GroupNet& net, int root, Collective kind)
         turn.ranks.push_back(shifted(sizes, rank, static_cast<int>(way.whole), across));
       }
     }
-    std::vector<int> others = way.hops;
-    const int along = std::abs(std::exchange(others[way.lane], 0));
-    keyed.push_back({{turn.latency, way.lane, along, others}, std::move(turn)});
+    keys.emplace_back(turn.latency, way.lane, std::abs(way.hops[way.lane]),
+                      order_of_others(net, way.hops, way.lane), found.size());
+    found.push_back(std::move(turn));
   }
-  std::stable_sort(keyed.begin(), keyed.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(keys.begin(), keys.end());
   std::vector<RootTurn> turns;
-  for (auto& [key, turn] : keyed) turns.push_back(std::move(turn));
+  turns.reserve(keys.size());
+  for (const Key& key : keys) turns.push_back(std::move(found[std::get<4>(key)]));
   return turns;
 }
 

@@ -19,7 +19,7 @@ std::string snake_suits(const CollectiveAsk& ask, const GroupNet& net) {
   }
   const auto even = [](const GroupAxis& axis) { return axis.size % 2 == 0; };
   if (std::any_of(net.axes.begin(), net.axes.end(), even)) return "";
-  if (device_path(net).closed) return "";
+  if (has_cycle(net)) return "";
   return "a mesh of odd axes has no ring through all devices: one axis must be even";
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "plan/algorithm_parts.h"
 #include "plan/device_path.h"
@@ -23,6 +24,10 @@ std::string for_trees(const CollectiveAsk& ask) {
     return "";
   }
   return fmt::format("it is for broadcast, reduce and all-reduce, not {}", to_text(ask.kind));
+}
+
+std::string for_trees_or_barrier(const CollectiveAsk& ask) {
+  return ask.kind == Collective::barrier ? "" : for_trees(ask);
 }
 
 // The P that makes (period * P + fill) * (a + x/P) smallest, where x is the time of what passes an
@@ -81,7 +86,7 @@ bool any_one_way(const GroupNet& net) {
 }  // namespace
 
 std::string chain_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  const std::string why = ask.kind == Collective::barrier ? "" : for_trees(ask);
+  const std::string why = for_trees_or_barrier(ask);
   if (!why.empty()) return why;
   if (any_one_way(net) && net.axes.size() > 1) return "a path through all devices turns back";
   if (any_one_way(net) && there_and_back(ask.kind)) {
@@ -93,28 +98,36 @@ std::string chain_suits(const CollectiveAsk& ask, const GroupNet& net) {
 namespace {
 
 struct Chain {
-  Forest forest;
+  Round round = Round::forwards;
   bool all_reduce = false;
   bool two_ports = false;  // the sums and the result use different links
-  int depth() const { return forest.slots(); }
-  int ways() const { return forest.trees; }
+  int depth = 0;           // of the first piece's way
+  int ways() const { return round == Round::both ? 2 : 1; }
 };
 
+// A closed path is gone round from anywhere; of an open one the root's place counts.
 Chain chain_of(const CollectiveAsk& ask, const GroupNet& net) {
-  const DevicePath path = device_path(net);
-  const bool wires = std::none_of(net.axes.begin(), net.axes.end(), [](const GroupAxis& axis) {
-    return axis.wiring == Wiring::star;
-  });
-  const bool all_reduce = there_and_back(ask.kind);
+  Chain c;
+  c.two_ports = std::none_of(net.axes.begin(), net.axes.end(),
+                             [](const GroupAxis& axis) { return axis.wiring == Wiring::star; });
+  c.all_reduce = there_and_back(ask.kind);
+  const bool closed = has_cycle(net);
   // A one-way ring has the links of a reduce where a broadcast backwards would need them.
-  Round round = ask.kind == Collective::reduce ? Round::backwards : Round::forwards;
-  if (wires && !any_one_way(net) && !all_reduce) round = Round::both;
-  return {chain(path, ask.root, round), all_reduce, wires};
+  if (ask.kind == Collective::reduce) c.round = Round::backwards;
+  if (closed && c.two_ports && !any_one_way(net) && !c.all_reduce) c.round = Round::both;
+  c.depth = net.ranks() - 1;
+  if (!closed && ask.root != 0) {  // paths begin at rank 0
+    const std::vector<int> ranks = device_path(net).ranks;
+    const auto place =
+        static_cast<int>(std::find(ranks.begin(), ranks.end(), ask.root) - ranks.begin());
+    c.depth = std::max(place, c.depth - place);
+  }
+  return c;
 }
 
 // Slots besides P: the way of the first piece.
 int fill(const Chain& c) {
-  return (c.all_reduce && c.two_ports ? 2 : 1) * c.depth() - 1;
+  return (c.all_reduce && c.two_ports ? 2 : 1) * c.depth - 1;
 }
 
 int pieces_of(const CollectiveAsk& ask, const GroupNet& net, const Chain& c) {
@@ -134,7 +147,8 @@ CollectivePlan plan_chain(const CollectiveAsk& ask, const GroupNet& net,
   const Chain c = chain_of(ask, net);
   return from_broadcast(
       ask.kind,
-      broadcast(frame("chain", net, fold, {}), c.forest, pieces_of(ask, net, c), ask.root),
+      broadcast(frame("chain", net, fold, {}), chain(device_path(net), ask.root, c.round),
+                pieces_of(ask, net, c), ask.root),
       c.ways(), !c.two_ports);
 }
 
@@ -147,10 +161,10 @@ ClosedForm form_chain(const CollectiveAsk& ask, const GroupNet& net) {
   const Seconds slot =
       highest_latency(net) + ask.bytes / (static_cast<double>(c.ways()) * pieces) / slowest(net);
   const bool twice = c.all_reduce && !c.two_ports;
-  const std::string depth = c.depth() == net.ranks() - 1 ? "N-1" : fmt::format("{}", c.depth());
+  const std::string depth = c.depth == net.ranks() - 1 ? "N-1" : fmt::format("{}", c.depth);
   const std::string way = c.all_reduce && c.two_ports ? fmt::format("2*({})", depth) : depth;
   if (ask.kind == Collective::barrier) {
-    return {2.0 * c.depth() * highest_latency(net), fmt::format("2*({}) * a", depth),
+    return {2.0 * c.depth * highest_latency(net), fmt::format("2*({}) * a", depth),
             same_links(net)};
   }
   const std::string once =
@@ -163,6 +177,74 @@ double sends_chain(const CollectiveAsk& ask, const GroupNet& net) {
   const Chain c = chain_of(ask, net);
   const double n = net.ranks();
   return (there_and_back(ask.kind) ? 2.0 : 1.0) * c.ways() * pieces_of(ask, net, c) * (n - 1) / n;
+}
+
+std::string axis_tree_suits(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::string why = for_trees_or_barrier(ask);
+  if (!why.empty()) return why;
+  if (!one_grid(net)) return "it is for the axes of one torus or mesh";
+  if (any_one_way(net) && there_and_back(ask.kind)) {
+    return "the result has no way back: the ring has links in one direction only";
+  }
+  return "";
+}
+
+namespace {
+
+// The way to the farthest rank: how far along each axis.
+std::vector<int> depths(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::vector<int> root = rank_coordinates(net.sizes(), ask.root);
+  std::vector<int> result;
+  for (std::size_t i = 0; i < root.size(); ++i) {
+    const Reach far = reach(net.axes[i], root[i], false);
+    result.push_back(std::max(far.forwards, far.backwards));
+  }
+  return result;
+}
+
+}  // namespace
+
+int pieces_axis_tree(const CollectiveAsk& ask, const GroupNet& net) {
+  if (ask.kind == Collective::barrier) return 1;
+  const std::vector<int> far = depths(ask, net);
+  const int links = std::accumulate(far.begin(), far.end(), 0);
+  return best_pieces(ask, (there_and_back(ask.kind) ? 2 : 1) * links - 1, 1,
+                     ask.bytes / slowest(net), highest_latency(net));
+}
+
+CollectivePlan plan_axis_tree(const CollectiveAsk& ask, const GroupNet& net,
+                              const std::vector<int>& fold) {
+  const Forest forest = axis_tree(net, ask.root, ask.kind == Collective::reduce);
+  return from_broadcast(
+      ask.kind,
+      broadcast(frame("axis-tree", net, fold, {}), forest, pieces_axis_tree(ask, net), ask.root), 1,
+      false);
+}
+
+// The first piece passes every link on the way to the farthest rank, the others follow at the pace
+// of its slowest link: a line of machines that take as long for every piece. An all-reduce goes
+// there and back over other links (dimension-ordered trees as on Blue Gene/L: Almási et al. 2005).
+ClosedForm form_axis_tree(const CollectiveAsk& ask, const GroupNet& net) {
+  const double rounds = there_and_back(ask.kind) ? 2 : 1;
+  const int pieces = pieces_axis_tree(ask, net);
+  const std::vector<int> far = depths(ask, net);
+  Seconds first, pace;
+  for (std::size_t i = 0; i < far.size(); ++i) {
+    const GroupAxis& axis = net.axes[i];
+    const Seconds slot = axis.latency + ask.bytes / static_cast<double>(pieces) / axis.w1;
+    first += rounds * far[i] * slot;
+    pace = std::max(pace, slot);
+  }
+  const int links = std::accumulate(far.begin(), far.end(), 0);
+  const std::string way = fmt::format("{}{}", rounds > 1 ? "2*" : "", links);
+  if (ask.kind == Collective::barrier) return {first, way + " * a", !net.strided};
+  return {first + (pieces - 1) * pace,
+          fmt::format("(P + {} - 1) * (a + V/(P*W1)), P = {} pieces", way, pieces), !net.strided};
+}
+
+double sends_axis_tree(const CollectiveAsk& ask, const GroupNet& net) {
+  const double n = net.ranks();
+  return (there_and_back(ask.kind) ? 2.0 : 1.0) * pieces_axis_tree(ask, net) * (n - 1) / n;
 }
 
 std::string binomial_suits(const CollectiveAsk& ask, const GroupNet& net) {

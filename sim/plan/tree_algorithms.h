@@ -20,6 +20,14 @@ ClosedForm form_chain(const CollectiveAsk& ask, const GroupNet& net);
 double sends_chain(const CollectiveAsk& ask, const GroupNet& net);
 int pieces_chain(const CollectiveAsk& ask, const GroupNet& net);
 
+// Of a torus or mesh; also for barrier.
+std::string axis_tree_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
+CollectivePlan plan_axis_tree(const CollectiveAsk& ask, const GroupNet& net,
+                              const std::vector<int>& fold);
+ClosedForm form_axis_tree(const CollectiveAsk& ask, const GroupNet& net);
+double sends_axis_tree(const CollectiveAsk& ask, const GroupNet& net);
+int pieces_axis_tree(const CollectiveAsk& ask, const GroupNet& net);
+
 std::string binomial_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
 CollectivePlan plan_binomial(const CollectiveAsk& ask, const GroupNet& net,
                              const std::vector<int>& fold);

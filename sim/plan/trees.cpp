@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/file.h"
+#include "plan/algorithm_parts.h"
 #include "plan/gather_parts.h"
 
 namespace shardsim {
@@ -102,6 +103,37 @@ Forest chain(const DevicePath& path, int root, Round round) {
   } else {
     walk(n - 1 - place, 1, 0);
     walk(place, -1, 0);
+  }
+  return forest;
+}
+
+Reach reach(const GroupAxis& axis, int at, bool backwards) {
+  const int all = axis.size - 1;
+  if (one_way(axis)) return backwards ? Reach{0, all} : Reach{all, 0};
+  if (wrapped(axis)) return {axis.size / 2, all / 2};
+  return {all - at, at};
+}
+
+Forest axis_tree(const GroupNet& net, int root, bool backwards) {
+  Forest forest;
+  const std::vector<int> sizes = net.sizes();
+  std::vector<std::pair<int, int>> reached = {{root, 0}};  // rank, slot of the first piece there
+  for (int a = 0; a < static_cast<int>(sizes.size()); ++a) {
+    const auto axis = static_cast<std::size_t>(a);
+    const int at = rank_coordinates(sizes, root)[axis];
+    const Reach far = reach(net.axes[axis], at, backwards);
+    const std::size_t count = reached.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const int direction : {1, -1}) {
+        auto [rank, slot] = reached[i];
+        const int steps = direction > 0 ? far.forwards : far.backwards;
+        for (int step = 0; step < steps; ++step) {
+          const int next = shifted(sizes, rank, a, direction);
+          forest.edges.push_back({rank, next, 0, slot++, {a, direction}});
+          reached.emplace_back(rank = next, slot);
+        }
+      }
+    }
   }
   return forest;
 }
@@ -215,6 +247,7 @@ CollectivePlan broadcast(PlanFrame frame, const Forest& forest, int pieces, int 
   CollectivePlan plan = empty_plan(frame, Collective::broadcast);
   plan.root = root;
   const Ports ports(forest);
+  const auto axes = static_cast<int>(plan.sizes.size());
   const std::size_t edges = forest.edges.size();
   std::vector<std::uint32_t> last(ports.count, kNone);  // send through the port
   std::vector<std::uint32_t> sent(edges * static_cast<std::size_t>(pieces), kNone);
@@ -228,7 +261,8 @@ CollectivePlan broadcast(PlanFrame frame, const Forest& forest, int pieces, int 
     send.share = plan.share_of(send.chunks);
     send.axis = edge.hop.axis;
     send.direction = edge.hop.direction;
-    send.phase = p.slot;
+    // Along unlike axes a slot takes unlike times.
+    send.phase = p.slot * axes + std::max(0, edge.hop.axis);
     const std::uint32_t before = ports.before[p.edge];
     std::vector<std::uint32_t> waits = {last[ports.out[p.edge]], last[ports.in[p.edge]],
                                         before == kNone ? kNone : slot(before, p.piece)};

@@ -5,6 +5,8 @@
 //
 //   chain over 4 ranks        edges 0-1, 1-2, 2-3 in slots 0, 1, 2; period 1
 //   binomial tree             whole array, one piece; every holder sends in every slot
+//   axis tree over 3 x 3      from the root along the first axis, from all there along the second;
+//                             every edge is a link of its own
 //   double binary tree        two trees with half of the array each, period 2: a rank is inner in
 //   at
 //                             most one of them, and receives from one in even slots, from the other
@@ -40,6 +42,14 @@ struct Forest {
 // one direction, or half of the data in each.
 enum class Round { forwards, backwards, both };
 Forest chain(const DevicePath& path, int root, Round round);
+// How far a tree goes along an axis from a rank at `at`: half of a ring each way, to both ends of a
+// line, all the way round where links have one direction, which `backwards` turns.
+struct Reach {
+  int forwards = 0;
+  int backwards = 0;
+};
+Reach reach(const GroupAxis& axis, int at, bool backwards);
+Forest axis_tree(const GroupNet& net, int root, bool backwards);  // REQUIRES: one_grid(net)
 Forest binomial_tree(int ranks, int root);
 Forest double_binary_tree(int ranks, int root);
 

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "../support/networks.h"
+#include "plan/composite.h"
 #include "plan/lower_collective.h"
 #include "plan/play.h"
 #include "plan/routes.h"
@@ -110,6 +111,15 @@ bool relayed(const CollectivePlan& plan, std::size_t i) {
   return false;
 }
 
+// Whether the row is, or is made of, rings through nodes: their steps are not in time.
+bool has_node_rings(const AlgorithmRow& row, const CollectiveAsk& ask, const GroupNet& net) {
+  if (row.parts == nullptr) return row.name == "node-rings";
+  const std::vector<Part> parts = row.parts(ask, net).parts;
+  return std::any_of(parts.begin(), parts.end(), [&](const Part& part) {
+    return has_node_rings(*part.row, part.ask, along(net, part.axes));
+  });
+}
+
 double off(Seconds a, Seconds b) {
   return b.v == 0 ? std::abs(a.v) : std::abs(a.v / b.v - 1);
 }
@@ -132,8 +142,8 @@ TEST_CASE("a dropped send, a doubled one, a lost dependency and a wrong share ar
     CAPTURE(text(c));
     const CollectivePlan plan = unfolded(c);
     const std::vector<int> targets = targets_of(c.ask, plan.sizes);
-    const std::size_t middle = plan.sends.size() / 2;
-    std::size_t victim = middle;
+    const bool again = shards_come_again(plan);  // some sends could be spared
+    std::size_t victim = again ? 0 : plan.sends.size() / 2;
     while (plan.sends[victim].is_join()) victim = (victim + 1) % plan.sends.size();
 
     CollectivePlan dropped = plan;  // becomes a join: dependencies stay, bytes do not move
@@ -143,7 +153,7 @@ TEST_CASE("a dropped send, a doubled one, a lost dependency and a wrong share ar
 
     CollectivePlan doubled = plan;
     doubled.add(plan.sends[victim], {});
-    CHECK(play(doubled, targets) != "");
+    if (!again) CHECK(play(doubled, targets) != "");
 
     CollectivePlan wrong = plan;
     wrong.sends[victim].share *= 1.01;
@@ -220,12 +230,13 @@ TEST_CASE(
       if (instance.exact) CHECK(off(end, instance.analytic) < 1e-9);
       // Alone, one phase at a time: the ideal engine agrees, and never exceeds the replay.
       const Seconds ideal = replay_ideal(full.graph).makespan();
-      const bool in_step = instance.exact || c.row->name != "node-rings";
+      const Cluster& on = full.plan.cluster;
+      const GroupNet net = group_net(on, all_axes(on));
+      const bool in_step = instance.exact || !has_node_rings(*c.row, c.ask, net);
       if (latency == 0 && in_step) CHECK(off(ideal, end) < 1e-9);
       CHECK(ideal.v <= end.v * (1 + 1e-9));
       // Ranks that do unlike things are fluid by their closed form.
-      const Cluster& on = full.plan.cluster;
-      const std::vector<int> fold = c.row->fold(c.ask, group_net(on, all_axes(on)));
+      const std::vector<int> fold = c.row->fold(c.ask, net);
       const bool alike = std::all_of(fold.begin(), fold.end(), [](int step) { return step == 1; });
       if ((latency == 0 && alike) || instance.exact) {
         CHECK(
@@ -284,19 +295,37 @@ TEST_CASE("bytes over a device's ports: what arrives is (N-1)/N of V, of an all-
       is(arrives[root], want);
     } else if (rooted(c.ask.kind)) {  // a tree: everybody but the root gets, or gives, V once
       const auto& once = c.ask.kind == Collective::broadcast ? arrives : leaves;
-      for (std::size_t r = 0; r < once.size(); ++r) is(once[r], r == root ? 0 : 1);
-    } else if (c.row->name == "chain" || c.row->name == "double-binary-tree" ||
+      for (std::size_t r = 0; r < once.size(); ++r) {
+        if (c.row->parts == nullptr) is(once[r], r == root ? 0 : 1);
+        CHECK(once[r] >= (r == root ? 0 : 1 - 1e-12));  // parts: shards may be relayed
+      }
+    } else if (c.row->name == "chain" || c.row->name == "axis-tree" ||
+               c.row->name == "double-binary-tree" ||
                c.row->name == "binomial-tree") {  // V up, V down
       double all = 0;
       for (const double share : arrives) all += share;
       is(all, want == 0 ? 0 : 2 * (n - 1));
     } else {
-      const bool doubles = c.row->name == "recursive-doubling" || c.row->name == "halving-doubling";
+      const bool doubles = c.row->name == "recursive-doubling" ||
+                           c.row->name == "halving-doubling" || c.row->parts != nullptr;
       for (const double share : arrives) {
         if (!doubles) is(share, want);
         CHECK(share >= (doubles ? 0 : want * (1 - 1e-12)));
       }
     }
+  }
+}
+
+TEST_CASE("small all-reduces over trees of nodes: latency grows as the logarithm of their number") {
+  const auto time = [&](int nodes) {
+    const Cluster c = cluster("switch:8 | rails:" + std::to_string(nodes), Seconds{1e-6});
+    const CollectiveAsk ask{Collective::all_reduce, Bytes{64}, 1};
+    return find_algorithm("node-trees")->closed_form(ask, group_net(c, all_axes(c))).time;
+  };
+  for (int nodes = 4; nodes <= 1024; nodes *= 2) {
+    CAPTURE(nodes);
+    // A level more of both trees, up and down, at 2 us a slot.
+    CHECK((time(2 * nodes) - time(nodes)) / Seconds{1e-6} == doctest::Approx(8).epsilon(1e-3));
   }
 }
 
@@ -382,25 +411,30 @@ TEST_CASE("auto takes the smallest closed form and names the runner-up") {
   const Row rows[] = {
       {"ring:8", Collective::all_gather, 64e6, 0, "ring", "ring-whole"},
       {"ring:8", Collective::all_gather, 64, 1e-6, "ring-whole", "ring"},
-      {"ring:8", Collective::broadcast, 64e6, 1e-6, "chain", ""},
+      {"ring:8", Collective::broadcast, 64e6, 1e-6, "chain", "scatter-gather"},
+      {"ring:8", Collective::broadcast, 64, 1e-6, "axis-tree", "chain"},
       {"ring:8", Collective::scatter, 64e6, 1e-6, "direct", ""},
       {"ring:8", Collective::barrier, 0, 1e-6, "ring-whole", "dissemination"},
       {"ring-oneway:8", Collective::all_reduce, 64e6, 0, "ring-oneway", ""},
-      {"ring-oneway:8", Collective::reduce, 64e6, 0, "chain", ""},
+      {"ring-oneway:8", Collective::reduce, 64e6, 0, "chain", "axis-tree"},
       {"switch:8", Collective::all_gather, 64e6, 1e-6, "direct", "recursive-doubling"},
       {"switch:8", Collective::all_reduce, 64e6, 1e-6, "direct", "halving-doubling"},
       {"switch:2", Collective::all_reduce, 64e6, 1e-6, "recursive-doubling", "direct"},
       {"switch:8", Collective::broadcast, 64e6, 1e-6, "double-binary-tree", "chain"},
-      {"switch:8", Collective::broadcast, 64, 1e-6, "binomial-tree", "double-binary-tree"},
+      {"switch:8", Collective::broadcast, 64, 1e-6, "scatter-gather", "binomial-tree"},
       {"switch:8", Collective::gather, 64e6, 1e-6, "direct", "binomial-tree"},
       {"switch:8", Collective::barrier, 0, 1e-6, "dissemination", "chain"},
       {"torus:4x4", Collective::all_gather, 64e6, 1e-6, "all-axes", "axis-by-axis"},
       {"torus:8x2", Collective::all_gather, 64e6, 1e-6, "all-axes", "snake"},
       {"torus:6x4x4", Collective::all_gather, 64, 1e-6, "axis-by-axis", "snake"},
       {"torus:4x4", Collective::all_to_all, 64e6, 0, "direct", ""},
-      {"torus:4x4", Collective::reduce, 64e6, 1e-6, "chain", ""},
+      {"torus:4x4", Collective::reduce, 64e6, 1e-6, "scatter-gather", "chain"},
+      {"torus:4x4", Collective::reduce, 64, 1e-6, "axis-tree", "scatter-gather"},
       {"torus:4x4", Collective::gather, 64e6, 1e-6, "direct", ""},
-      {"torus:4x4", Collective::barrier, 0, 1e-6, "dissemination", "chain"}};
+      {"torus:4x4", Collective::barrier, 0, 1e-6, "dissemination", "axis-tree"},
+      {"switch:8 | rails:64", Collective::all_reduce, 64, 1e-6, "hierarchical",
+       "hierarchical-pipelined"},
+      {"switch:8 | rails:64", Collective::broadcast, 64e6, 1e-6, "scatter-gather", "hierarchical"}};
   for (const Row& row : rows) {
     CAPTURE(row.network);
     const Cluster c = cluster(row.network, Seconds{row.latency});
