@@ -343,16 +343,34 @@ class TemplateMaker {
     return index;
   }
 
-  // Shares of V by link of the plan's own fold, which may be finer than the builder's.
+  // Shares of V by link, as the sends of the plan's own fold load it, which may be finer than the
+  // builder's.
   struct LinkLoads {
-    std::unordered_map<std::uint32_t, std::pair<std::uint32_t, double>> shares;  // orbit, share
+    std::vector<double> shares;  // [links]
+    std::vector<LinkId> loaded;
 
-    void add(const TemplateMaker& maker, LinkId link, double share) {
-      auto& [orbit, sum] = shares[maker.plan_fold_.orbit_of(maker.cluster_, link)];
-      orbit = maker.builder_.link_index(link);
-      sum += share * maker.plan_orbits_on(link);
+    void add(LinkId link, double share) {
+      double& sum = shares[static_cast<std::size_t>(link)];
+      if (sum == 0) loaded.push_back(link);
+      sum += share;
     }
   };
+
+  // By link orbit of the builder's fold: what the busiest of its links carries.
+  std::map<std::uint32_t, double> busiest_of_orbits(const LinkLoads& links) const {
+    std::unordered_map<std::uint32_t, std::pair<LinkId, double>> orbits;  // of the plan's fold
+    for (const LinkId link : links.loaded) {
+      auto& [one, sum] = orbits[plan_fold_.orbit_of(cluster_, link)];
+      one = link;
+      sum += links.shares[static_cast<std::size_t>(link)] * plan_orbits_on(link);
+    }
+    std::map<std::uint32_t, double> load;
+    for (const auto& [orbit, link_and_share] : orbits) {
+      double& most = load[builder_.link_index(link_and_share.first)];
+      most = std::max(most, link_and_share.second);
+    }
+    return load;
+  }
 
   // How often an orbit under the plan's fold loads the link, for each time that one under the
   // builder's does (the builder divides the bandwidth by the latter).
@@ -373,6 +391,7 @@ class TemplateMaker {
   std::vector<StageLoad> loads(DeviceId base, bool as_one) {
     std::vector<StageLoad> stages(as_one ? 1 : static_cast<std::size_t>(plan_.stages()));
     std::vector<LinkLoads> links(stages.size());
+    for (LinkLoads& of_stage : links) of_stage.shares.assign(cluster_.link_count(), 0.0);
     std::vector<Seconds> done(plan_.sends.size());  // of latency alone
     for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
       const Send& send = plan_.sends[i];
@@ -387,19 +406,14 @@ class TemplateMaker {
           if (!send.posted) done[i] = std::max(done[i], start + route.latency);
           if (send.share == 0) break;
           for (const LinkId link : route.links) {
-            links[s].add(*this, link, send.share * route.share);
+            links[s].add(link, send.share * route.share);
           }
         }
       }
       stage.latency = std::max(stage.latency, done[i]);
     }
     for (std::size_t s = stages.size(); s-- > 1;) stages[s].latency -= stages[s - 1].latency;
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      for (const auto& [link, orbit_and_share] : links[s].shares) {
-        double& most = stages[s].load[orbit_and_share.first];
-        most = std::max(most, orbit_and_share.second);
-      }
-    }
+    for (std::size_t s = 0; s < stages.size(); ++s) stages[s].load = busiest_of_orbits(links[s]);
     return stages;
   }
 

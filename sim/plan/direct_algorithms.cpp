@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "plan/algorithm_parts.h"
@@ -253,17 +252,19 @@ ClosedForm form_rooted(const CollectiveAsk& ask, const GroupNet& net) {
     Seconds end;
     double shards = 0;
   };
-  std::map<std::pair<int, int>, Lane> lanes;
+  std::vector<Lane> lanes(2 * net.axes.size());  // the root's ports
   Lane busiest;
   for (const RootTurn& turn : root_turns(net, ask.root, ask.kind)) {
-    Seconds now = turn.latency;
-    for (const Hop& hop : turn.lanes) now = std::max(now, lanes[{hop.axis, hop.direction}].end);
-    now += turn.load * shard / turn.rate;
-    for (const Hop& hop : turn.lanes) {
-      Lane& lane = lanes[{hop.axis, hop.direction}];
-      lane.end = now;
-      lane.shards += turn.load;
-      if (lane.end > busiest.end) busiest = lane;
+    const auto [one, other] = turn.ports();
+    const Seconds free = std::max(lanes[one].end, lanes[other].end);
+    lanes[one].end = std::max(turn.latency, free) + turn.load * shard / turn.rate;
+    lanes[one].shards += turn.load;
+    if (turn.split) {
+      lanes[other].end = lanes[one].end;
+      lanes[other].shards += turn.load;
+    }
+    for (const std::size_t port : {one, other}) {
+      if (lanes[port].end > busiest.end) busiest = lanes[port];
     }
   }
   std::string formula =

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -84,6 +83,14 @@ void find_way(const GroupNet& net, std::span<const std::size_t> order, std::span
   }
 }
 
+// To the coordinates of the next rank.
+void step(std::span<const int> sizes, std::vector<int>& at) {
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (++at[i] < sizes[i]) return;
+    at[i] = 0;
+  }
+}
+
 // The hops but those along one axis as one number, in their lexicographic order.
 std::int64_t order_of_others(const GroupNet& net, std::span<const int> hops, std::size_t but) {
   std::int64_t number = 0;
@@ -107,26 +114,29 @@ std::vector<RootTurn> root_turns(const GroupNet& net, int root, Collective kind)
   std::vector<Key> keys;
   std::vector<RootTurn> found;
   Way way;
-  for (int rank = 0; rank < net.ranks(); ++rank) {
+  std::vector<int> there(sizes.size(), 0);
+  const int ranks = net.ranks();
+  keys.reserve(static_cast<std::size_t>(ranks));
+  found.reserve(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank, step(sizes, there)) {
     if (rank == root) continue;
-    const std::vector<int> there = rank_coordinates(sizes, rank);
     find_way(net, order, out ? here : there, out ? there : here, way);
-    RootTurn turn{{rank}, {}, net.axes[way.lane].w1, {}, 1};
+    RootTurn turn{.rank = {rank}, .rate = net.axes[way.lane].w1};
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (way.hops[i] == 0) continue;
       turn.latency += std::abs(way.hops[i]) * net.axes[i].latency;
       turn.rate = std::min(turn.rate, net.axes[i].w1);
     }
-    const Hop hop{static_cast<int>(way.lane), way.hops[way.lane] > 0 ? 1 : -1};
-    turn.lanes = {hop};
+    turn.lane = {static_cast<int>(way.lane), way.hops[way.lane] > 0 ? 1 : -1};
+    turn.split = way.split;
     if (way.split) {
-      turn.lanes.push_back(reversed(hop));
       if (way.whole == sizes.size()) {
         turn.load = 0.5;
       } else if (wrapped(net.axes[way.whole]) && !one_way(net.axes[way.whole])) {
         if (way.hops[way.whole] < 0) continue;  // comes with its mirror image
         const int across = (out ? -2 : 2) * way.hops[way.whole];
-        turn.ranks.push_back(shifted(sizes, rank, static_cast<int>(way.whole), across));
+        turn.rank[1] = shifted(sizes, rank, static_cast<int>(way.whole), across);
+        turn.ranks = 2;
       }
     }
     keys.emplace_back(turn.latency, way.lane, std::abs(way.hops[way.lane]),
@@ -136,7 +146,7 @@ std::vector<RootTurn> root_turns(const GroupNet& net, int root, Collective kind)
   std::sort(keys.begin(), keys.end());
   std::vector<RootTurn> turns;
   turns.reserve(keys.size());
-  for (const Key& key : keys) turns.push_back(std::move(found[std::get<4>(key)]));
+  for (const Key& key : keys) turns.push_back(found[std::get<4>(key)]);
   return turns;
 }
 
@@ -158,21 +168,19 @@ CollectivePlan direct_rooted(const PlanFrame& frame, const GroupNet& net, Collec
     }
     return plan;
   }
-  std::map<std::pair<int, int>, std::vector<std::uint32_t>> latest;  // by port of the root
+  std::vector<std::vector<std::uint32_t>> latest(2 * net.axes.size());  // by port of the root
   int phase = 0;
   for (const RootTurn& turn : root_turns(net, root, kind)) {
     throw_if_interrupted();
-    std::vector<std::uint32_t> waits;
-    for (const Hop& lane : turn.lanes) {
-      const std::vector<std::uint32_t>& before = latest[{lane.axis, lane.direction}];
-      waits.insert(waits.end(), before.begin(), before.end());
-    }
+    const auto [one, other] = turn.ports();
+    std::vector<std::uint32_t> waits = latest[one];
+    if (turn.split) waits.insert(waits.end(), latest[other].begin(), latest[other].end());
     std::sort(waits.begin(), waits.end());
     waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
     std::vector<std::uint32_t> sent;
-    for (const int rank : turn.ranks) sent.push_back(add(rank, phase, waits));
+    for (const int rank : turn.both()) sent.push_back(add(rank, phase, waits));
     ++phase;
-    for (const Hop& lane : turn.lanes) latest[{lane.axis, lane.direction}] = sent;
+    latest[one] = latest[other] = sent;
   }
   return plan;
 }

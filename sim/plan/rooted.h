@@ -2,6 +2,9 @@
 // tree, and has its own order where the network routes.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "plan/algorithms.h"
@@ -18,11 +21,20 @@ CollectivePlan scatter_over(const PlanFrame& frame, const Forest& forest, int ro
 // round a ring is split over both ports there and whole again on the next axis, which would leave
 // half of the ports idle; it shares them with its mirror image on that axis.
 struct RootTurn {
-  std::vector<int> ranks;  // one, or two mirror images
-  Seconds latency;         // of the whole way
-  BytesPerSec rate;        // of the slowest link on it
-  std::vector<Hop> lanes;  // the root's ports that it passes: two on a tie
-  double load = 1;         // shards' time on each of them
+  std::array<int, 2> rank = {};  // one, or two mirror images
+  int ranks = 1;
+  Hop lane = {};          // the root's port that it passes
+  bool split = false;     // a tie: and the opposite port
+  Seconds latency = {};   // of the whole way
+  BytesPerSec rate = {};  // of the slowest link on it
+  double load = 1;        // shards' time on each of its ports
+
+  std::span<const int> both() const { return {rank.data(), static_cast<std::size_t>(ranks)}; }
+  // Among the root's ports, two for each axis of the group; the same one twice without a tie.
+  std::array<std::size_t, 2> ports() const {
+    const std::size_t one = 2 * static_cast<std::size_t>(lane.axis) + (lane.direction > 0 ? 1 : 0);
+    return {one, split ? one ^ 1u : one};
+  }
 };
 
 // All turns in the order in which the root's ports take them: by latency, so that none waits for

@@ -270,9 +270,10 @@ TEST_CASE("proof: 2,000 random statements, layouts and meshes") {
   if (testing::kProofPart > 1) return;
   CHECK(counts.padded > kCases / 4);
   CHECK(counts.statements.size() == 11);
-  // Layers need no rooted collectives and no barriers; shifts are permutations of theirs.
+  // Layers need no rooted collectives (scatter-gather) and no barriers; shifts are permutations of
+  // theirs.
   CHECK(counts.collectives.size() == collective_kinds().size() - 5);
-  CHECK(counts.algorithms.size() == algorithms().size() - 2);
+  CHECK(counts.algorithms.size() == algorithms().size() - 3);
 }
 
 }  // namespace
