@@ -275,8 +275,8 @@ std::vector<int> fold_of(const Composite& composite, const CollectiveAsk& ask,
   for (const Part& part : composite.parts) {
     const GroupNet part_net = along(net, part.axes);
     std::vector<int> own = part.row->fold(part.ask, part_net);
-    // Its orbits are not those of translations, which the other parts have.
-    if (part.row->fold == fold_doubling) own = part_net.sizes();
+    // Its orbits are not those of translations, which the other parts have; of two ranks they are.
+    if (part.row->fold == fold_doubling && part_net.ranks() > 2) own = part_net.sizes();
     for (std::size_t i = 0; i < own.size(); ++i) {
       int& step = fold[static_cast<std::size_t>(part.axes[i])];
       step = std::lcm(step, own[i]);
