@@ -62,6 +62,7 @@ std::string remark(const RowResult& row) {
 }
 
 std::string number(double value, const std::string& unit) {
+  if (unit == "s" && value >= 0) return fine_text(Seconds{value});
   return unit.empty() || unit == "1" ? fmt::format("{:.7g}", value)
                                      : fmt::format("{:.7g} {}", value, unit);
 }
@@ -84,22 +85,26 @@ std::string formula_text(const std::optional<Formula>& formula) {
   return formula ? formula->text.text : "";
 }
 
+// Columns that no point fills are left out; names, which may be long, come last.
 Rows point_rows(const RowResult& row) {
-  const bool conditioned = std::any_of(row.points.begin(), row.points.end(),
-                                       [](const PointResult& p) { return p.condition; });
-  Rows table = {{"point", "simulated", "claim", "off", "within", "claim is"}};
+  const auto any = [&](auto has) { return std::any_of(row.points.begin(), row.points.end(), has); };
+  const bool conditioned = any([](const PointResult& p) { return p.condition.has_value(); });
+  const bool exact = any([](const PointResult& p) { return p.exact.has_value(); });
+  const bool book = any([](const PointResult& p) { return p.book.has_value(); });
+  Rows table = {{"simulated", "claim", "off", "within", "claim is"}};
   if (conditioned) table.front().emplace_back("condition");
-  table.front().insert(table.front().end(), {"off exact", "book"});
+  if (exact) table.front().emplace_back("off exact");
+  if (book) table.front().emplace_back("book");
+  table.front().emplace_back("point");
   for (const PointResult& point : row.points) {
-    std::vector<std::string> cells = {point.name,
-                                      number(point.simulated, point.unit),
-                                      number(point.claim, point.unit),
-                                      off_text(point.simulated, point.claim),
-                                      fmt::format("{:g}", point.within),
-                                      point.holds ? "true" : "false"};
+    std::vector<std::string> cells = {
+        number(point.simulated, point.unit), number(point.claim, point.unit),
+        off_text(point.simulated, point.claim), fmt::format("{:g}", point.within),
+        point.holds ? "true" : "false"};
     if (conditioned) cells.emplace_back(point.condition.value_or(true) ? "true" : "false");
-    cells.push_back(point.exact ? off_text(point.simulated, *point.exact) : "-");
-    cells.push_back(point.book ? number(*point.book, point.unit) : "-");
+    if (exact) cells.push_back(point.exact ? off_text(point.simulated, *point.exact) : "-");
+    if (book) cells.push_back(point.book ? number(*point.book, point.unit) : "-");
+    cells.push_back(point.name);
     table.push_back(std::move(cells));
   }
   return table;
@@ -134,6 +139,9 @@ std::string details_of(const RowResult& row) {
   if (is.common.condition) text += indented("condition", formula_text(is.common.condition));
   if (is.common.exact) text += indented("exact", formula_text(is.common.exact));
   if (!row.misleads.empty()) text += indented("but", row.misleads);
+  for (const LedgerFigure& figure : is.common.figures) {
+    text += indented(figure.name, "what is taken of the JSON: " + figure.take.text.text);
+  }
   text += failures_text(row);
   if (row.points.empty()) return text;
   text += "\n" + rows_text(point_rows(row)) + "\n";
