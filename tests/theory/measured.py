@@ -44,15 +44,16 @@ def simulated_us(binary, gpus, sizes, folder):
         algorithms = ["ring-oneway"]
     path.write_text(text.replace("size: 16", f"size: {nodes}"), encoding="utf-8")
     found = {}
-    for size in sizes:
-        for algorithm in algorithms:
-            done = subprocess.run([binary, "collective", "all-reduce", "--topology", str(path),
-                                   "--bytes", f"{size}B", "--grain", "fluid", "--format", "json",
-                                   "--algorithm", algorithm],
-                                  capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise RuntimeError(done.stderr)
-            one = (json.loads(done.stdout)["time_s"] * 1e6, algorithm)
+    for algorithm in algorithms:
+        done = subprocess.run([binary, "collective", "all-reduce", "--topology", str(path),
+                               "--sweep-bytes", f"{min(sizes)}B:{max(sizes)}B:2", "--grain", "fluid",
+                               "--format", "json", "--algorithm", algorithm],
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        for point in json.loads(done.stdout)["points"]:
+            one = (point["time_s"] * 1e6, algorithm)
+            size = round(point["bytes"])
             found[size] = min(found.get(size, one), one)
     return found
 
