@@ -1,0 +1,48 @@
+// One replayed schedule: what it cost and how it looks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "ir/op_graph.h"
+#include "ir/schedule.h"
+#include "ir/timeline.h"
+
+namespace shardsim {
+
+// Chunk activations that a rank holds at most, from the order alone. In an overlapped cell the
+// forward's are there before the backward's are freed.
+struct PeakActivations {
+  int until_input = 0;   // each from F to the end of B or I
+  int until_weight = 0;  // each from F to the end of B or W
+  int weighted = 0;      // 2 from F to I, 1 from I to W: M_B = 2 M_W (arXiv 2401.10241, section 3)
+};
+// [ranks]
+std::vector<PeakActivations> peak_activations(const Schedule& schedule);
+
+struct RankUse {
+  Seconds first = {}, last = {};  // start of its first cell; end of its last, or of its last
+                                  // transfers if they stop it
+  Seconds busy = {};  // of its cells
+  PeakActivations peak = {};
+
+  Seconds span() const { return last - first; }
+};
+
+struct ScheduleMetrics {
+  Seconds makespan;
+  Seconds max_span;            // largest span of a rank: the "cost" of the zero-bubble papers
+  double makespan_bubble = 0;  // 1 - busy / makespan, busy the mean over ranks
+  double span_bubble = 0;      // 1 - busy / max_span
+  int parameter_copies = 1;    // of the whole model
+  int transfers = 0;           // activations and gradients sent between ranks
+  std::vector<RankUse> ranks;
+};
+
+// REQUIRES: `graph` is the schedule lowered (its first ops are the cells, rank by rank), `timeline`
+// its replay.
+ScheduleMetrics measure_schedule(const Schedule& schedule, const OpGraph& graph,
+                                 const Timeline& timeline);
+
+}  // namespace shardsim
