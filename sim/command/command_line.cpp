@@ -15,6 +15,7 @@
 #include "command/explain.h"
 #include "command/list.h"
 #include "command/run.h"
+#include "command/schedule.h"
 #include "command/tour.h"
 #include "command/validate.h"
 #include "spec/load.h"
@@ -65,6 +66,7 @@ struct Arguments {
   RunArguments run, check;
   CollectiveArguments collective;
   ExplainArguments explain;
+  ScheduleArguments schedule;
   ListArguments list;
   ValidateArguments validate;
   std::string example = "llama3-70b-v5p-64";
@@ -195,10 +197,40 @@ void declare_explain(CLI::App& app, ExplainArguments& args, Found& found) {
   declare_action(sub, args, found, explain_command, explain_document);
 }
 
+void declare_schedule(CLI::App& app, ScheduleArguments& args, Found& found) {
+  CLI::App* sub =
+      app.add_subcommand("schedule", "pipeline schedules: makespan, bubbles, memory, a picture");
+  sub->add_option("kind", args.kinds, "names from `list schedules`, or file:PATH; any number")
+      ->required();
+  sub->add_option("--stages", args.stages, "ranks of the pipeline (p)");
+  sub->add_option("--microbatches", args.microbatches, "micro-batches in all (m)");
+  sub->add_option("--chunks", args.chunks, "stages per rank of interleaved kinds (v, default 2)");
+  sub->add_option("--group", args.group,
+                  "interleaved kinds: micro-batches that follow each other on a chunk (default p)");
+  sub->add_option("--forward", args.forward, "time of a forward, e.g. 1ms");
+  sub->add_option("--backward", args.backward, "time of a backward; its halves take half each");
+  sub->add_option("--backward-input", args.backward_input, "time of a backward for the input");
+  sub->add_option("--backward-weight", args.backward_weight, "time of a backward for the weights");
+  sub->add_option("--overlapped", args.overlapped,
+                  "time of a forward and a backward that run together (default their sum)");
+  sub->add_option("--p2p", args.p2p, "time of a transfer between two ranks (default 0)");
+  sub->add_option("--p2p-mode", args.p2p_mode,
+                  "async, serial (one at a time from rank to rank) or blocking (default async)");
+  sub->add_option("--cost-per", args.cost_per,
+                  "op: times are of one chunk; stage: of all chunks of a rank (default op)");
+  sub->add_option("--memory-limit", args.memory_limit,
+                  "searched kinds: micro-batches on one stage whose activations fit a rank");
+  sub->add_option("--export", args.export_file, "write the order of every rank to this file");
+  sub->add_option("--out", args.out, "write trace.json to this directory");
+  sub->add_option("--format", args.format, "text or json (default text)");
+  declare_action(sub, args, found, schedule_command, schedule_document);
+}
+
 void declare_list(CLI::App& app, Arguments& args, Found& found) {
   CLI::App* list = app.add_subcommand("list", "print a table: chips, models, presets, fields, …");
   list->add_option("what", args.list.what,
-                   "chips, topologies, models, collectives, presets, fields, reports or schema");
+                   "chips, topologies, models, collectives, schedules, presets, fields, reports or "
+                   "schema");
   list->add_option("--format", args.list.format, "text or json (default text)");
   declare_action(list, args.list, found, list_command, list_document);
 
@@ -237,6 +269,7 @@ Found find_command(std::span<const std::string> arguments, Arguments& args) {
   declare_run(app, args.run, found);
   declare_collective(app, args.collective, found);
   declare_explain(app, args.explain, found);
+  declare_schedule(app, args.schedule, found);
   declare_check(app, args.check, found);
   declare_list(app, args, found);
   declare_validate(app, args.validate, found);

@@ -14,6 +14,7 @@
 #include "plan/clusters.h"
 #include "plan/network_text.h"
 #include "plan/presets.h"
+#include "plan/schedules.h"
 #include "report/reports.h"
 #include "report/schema.h"
 #include "spec/load.h"
@@ -122,6 +123,18 @@ Rows list_collectives() {
   return rows;
 }
 
+Rows list_schedules() {
+  Rows rows = {{"schedule", "also", "stages per rank", "what it is"}};
+  for (const ScheduleRow& row : schedules()) {
+    rows.push_back({std::string(row.name), fmt::format("{}", fmt::join(row.aliases, " ")),
+                    row.fewest_chunks == row.most_chunks
+                        ? fmt::format("{}", row.fewest_chunks)
+                        : fmt::format("{} or more", row.fewest_chunks),
+                    std::string(row.help)});
+  }
+  return rows;
+}
+
 Rows list_presets() {
   Rows rows = {{"preset", "also", "takes", "what it does; where it cuts; when"}};
   for (const PresetRow& row : presets()) {
@@ -184,6 +197,7 @@ struct ListRow {
 constexpr ListRow kLists[] = {
     {"chips", list_chips},     {"topologies", list_topologies, list_networks},
     {"models", list_models},   {"collectives", list_collectives},
+    {"schedules", list_schedules},
     {"presets", list_presets}, {"fields", list_fields},
     {"reports", list_reports}};
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -190,14 +191,27 @@ OpGraph lower_schedule(const Schedule& schedule, const CellCosts& costs, P2pMode
 }
 
 std::optional<Deadlock> deadlock(const OpGraph& lowered) {
-  const std::vector<OpId> cycle = find_cycle(lowered);
+  std::vector<OpId> cycle = find_cycle(lowered);
   if (cycle.empty()) return std::nullopt;
+  const auto op_at = [&](OpId op) { return lowered.ops[static_cast<std::size_t>(op)]; };
+  const auto is_cell = [&](OpId op) { return op_at(op).kind == OpKind::compute; };
   Deadlock found;
-  for (const OpId op : cycle) {
-    const Op& what = lowered.ops[static_cast<std::size_t>(op)];
-    if (what.kind == OpKind::compute) found.cell = static_cast<std::size_t>(op);
+  if (const auto cell = std::find_if(cycle.begin(), cycle.end(), is_cell); cell != cycle.end()) {
+    found.cell = static_cast<std::size_t>(*cell);
+    cycle.pop_back();  // the first once more
+    std::rotate(cycle.begin(), cycle.begin() + (cell - cycle.begin()), cycle.end());
+    cycle.push_back(cycle.front());
+    // Between cells stand transfers, which say nothing new.
+    std::erase_if(cycle, [&](OpId op) { return !is_cell(op); });
+  }
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const std::uint32_t rank = op_at(cycle[i]).device;
+    // Of cells that wait in a row on one rank, the first and the last.
+    const bool inside = i > 0 && i + 1 < cycle.size() && op_at(cycle[i - 1]).device == rank &&
+                        op_at(cycle[i + 1]).device == rank;
+    if (inside) continue;
     found.path += fmt::format("{}{} on rank {}", found.path.empty() ? "" : " waits for ",
-                              lowered.origins[what.origin].name, what.device);
+                              lowered.origins[op_at(cycle[i]).origin].name, rank);
   }
   return found;
 }

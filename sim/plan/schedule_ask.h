@@ -1,4 +1,4 @@
-// What a schedule is asked for, and what a closed form says of it.
+// What a schedule is asked for.
 #pragma once
 
 #include <cstdint>
@@ -29,19 +29,6 @@ struct ScheduleAsk {
   CellCosts costs = {};     // searched kinds
   double memory_limit =
       0;  // searched kinds: activations of one stage that fit a rank; 0: the kind's
-};
-
-// A formula for one figure of a schedule, evaluated for one ask. Capital letters are costs of
-// cells: F, I, W, B = I + W, X of an overlapped cell, c of a transfer; small f and b where a rank
-// holds v chunks.
-struct ClosedForm {
-  std::string_view what;  // "makespan", "max span", "idle time of the middle ranks"
-  std::string_view formula;
-  std::string_view condition;  // when it is exact
-  bool holds = false;
-  Seconds value = {};
-  std::string_view source;
-  std::string_view note = {};  // what people get wrong about it
 };
 
 }  // namespace shardsim

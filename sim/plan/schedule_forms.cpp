@@ -64,11 +64,11 @@ std::span<const P2pMode> p2p_modes() {
   return kModes;
 }
 
-ClosedForms no_forms(const ScheduleAsk&, P2pMode) {
+ScheduleForms no_forms(const ScheduleAsk&, P2pMode) {
   return {};
 }
 
-ClosedForms gpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
+ScheduleForms gpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   return {{.what = "makespan",
            .formula = "(m+p-1)(F+B) + 2(p-1)c",
@@ -78,7 +78,7 @@ ClosedForms gpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
            .source = "arXiv 1811.06965, section 2.3"}};
 }
 
-ClosedForms one_f_one_b_forms(const ScheduleAsk& ask, P2pMode mode) {
+ScheduleForms one_f_one_b_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   const Seconds compute = (l.m + l.p - 1) * (l.f + l.b);
   if (l.blocking) {
@@ -105,7 +105,7 @@ ClosedForms one_f_one_b_forms(const ScheduleAsk& ask, P2pMode mode) {
                "trip, so p2p also costs about 2(p-1)/p c for every micro-batch"}};
 }
 
-ClosedForms interleaved_forms(const ScheduleAsk& ask, P2pMode mode) {
+ScheduleForms interleaved_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   const bool plain =
       ask.microbatches % ask.ranks == 0 && (ask.group == 0 || ask.group == ask.ranks);
@@ -129,7 +129,7 @@ ClosedForms interleaved_forms(const ScheduleAsk& ask, P2pMode mode) {
                    "m(F+B) + (p-1)(F+B)/v + (2pv-p-2)c, which is p*c shorter than this order"}};
 }
 
-ClosedForms zb_h1_forms(const ScheduleAsk& ask, P2pMode mode) {
+ScheduleForms zb_h1_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   const Seconds work = l.m * (l.f + l.b);
   const bool full = l.free_p2p && l.b_is_i_and_w && ask.microbatches >= ask.ranks;
@@ -150,7 +150,7 @@ ClosedForms zb_h1_forms(const ScheduleAsk& ask, P2pMode mode) {
        .note = "published as (p-1)(F+I-W), which is this while W <= F"}};
 }
 
-ClosedForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode) {
+ScheduleForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   const Seconds work = l.m * (l.f + l.b);
   const bool full = l.free_p2p && l.b_is_i_and_w && ask.microbatches >= 2 * ask.ranks - 1;
@@ -171,7 +171,7 @@ ClosedForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode) {
        .source = kZeroBubble}};
 }
 
-ClosedForms zb_v_forms(const ScheduleAsk& ask, P2pMode mode) {
+ScheduleForms zb_v_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   const Seconds work = 2 * l.m * (l.f + l.b);
   const bool full = l.free_p2p && l.b_is_i_and_w && ask.microbatches >= 2 * ask.ranks - 1 &&
@@ -207,12 +207,12 @@ struct DualForm {
 
 // Idle time of the middle ranks: DeepSeek-V3 (arXiv 2412.19437), table 2, says
 // (PP/2-1)(F&B + B - 3W); the code has F where that has I.
-ClosedForms dual_forms(const Letters& l, const DualForm& form) {
+ScheduleForms dual_forms(const Letters& l, const DualForm& form) {
   const Seconds idle = (form.half - 1) * (l.x + l.f - l.w - std::min(l.w, l.i));
   const Seconds busy = form.overlapped * l.x + (form.forwards - form.overlapped) * (l.f + l.b);
   const bool region =
       l.b_is_i_and_w && (form.half - 1) * (l.i - l.f) <= l.f && l.x >= std::max(l.f, l.b);
-  ClosedForms forms = {
+  ScheduleForms forms = {
       {.what = "makespan",
        .formula = form.makespan,
        .condition = "p2p 0, (PP/2-1)(I-F) <= F, X >= max(F, B), B = I+W; PP stages",
@@ -240,7 +240,7 @@ ClosedForms dual_forms(const Letters& l, const DualForm& form) {
 
 }  // namespace
 
-ClosedForms dualpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
+ScheduleForms dualpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   return dual_forms(l,
                     {.half = l.p / 2,
@@ -253,7 +253,7 @@ ClosedForms dualpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
                      .blocking_condition = "blocking p2p, p >= 4, F = I = W, X = F+B, c <= F/10"});
 }
 
-ClosedForms dualpipev_forms(const ScheduleAsk& ask, P2pMode mode) {
+ScheduleForms dualpipev_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   return dual_forms(l,
                     {.half = l.p,
@@ -266,7 +266,7 @@ ClosedForms dualpipev_forms(const ScheduleAsk& ask, P2pMode mode) {
                      .blocking_condition = "blocking p2p, p >= 3, f = i = w, x = f+b, c <= f/10"});
 }
 
-ClosedForms chimera_forms(const ScheduleAsk& ask, P2pMode mode) {
+ScheduleForms chimera_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   return {{.what = "makespan",
            .formula = "m(F+B) + (p-2)F",

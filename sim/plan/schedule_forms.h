@@ -4,21 +4,22 @@
 
 #include <vector>
 
+#include "ir/schedule_form.h"
 #include "plan/schedule_ask.h"
 
 namespace shardsim {
 
-using ClosedForms = std::vector<ClosedForm>;
+using ScheduleForms = std::vector<ScheduleForm>;
 
-ClosedForms gpipe_forms(const ScheduleAsk& ask, P2pMode mode);
-ClosedForms one_f_one_b_forms(const ScheduleAsk& ask, P2pMode mode);
-ClosedForms interleaved_forms(const ScheduleAsk& ask, P2pMode mode);
-ClosedForms zb_h1_forms(const ScheduleAsk& ask, P2pMode mode);
-ClosedForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode);
-ClosedForms zb_v_forms(const ScheduleAsk& ask, P2pMode mode);
-ClosedForms dualpipe_forms(const ScheduleAsk& ask, P2pMode mode);
-ClosedForms dualpipev_forms(const ScheduleAsk& ask, P2pMode mode);
-ClosedForms chimera_forms(const ScheduleAsk& ask, P2pMode mode);
-ClosedForms no_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms gpipe_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms one_f_one_b_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms interleaved_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms zb_h1_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms zb_v_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms dualpipe_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms dualpipev_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms chimera_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms no_forms(const ScheduleAsk& ask, P2pMode mode);
 
 }  // namespace shardsim

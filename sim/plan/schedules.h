@@ -23,7 +23,7 @@ struct ScheduleRow {
   std::string (*why_not)(const ScheduleAsk& ask);
   // REQUIRES: why_not is empty.
   Schedule (*generate)(const ScheduleAsk& ask);
-  ClosedForms (*closed_forms)(const ScheduleAsk& ask, P2pMode mode);
+  ScheduleForms (*closed_forms)(const ScheduleAsk& ask, P2pMode mode);
 };
 
 std::span<const ScheduleRow> schedules();

@@ -7,7 +7,9 @@
 #include "base/units.h"
 #include "ir/op_graph.h"
 #include "ir/schedule.h"
+#include "ir/schedule_form.h"
 #include "ir/timeline.h"
+#include "report/json.h"
 
 namespace shardsim {
 
@@ -44,5 +46,38 @@ struct ScheduleMetrics {
 // its replay.
 ScheduleMetrics measure_schedule(const Schedule& schedule, const OpGraph& graph,
                                  const Timeline& timeline);
+
+struct ScheduleRun {
+  std::string kind;  // row of the table of schedules, or file:PATH
+  Schedule schedule;
+  CellCosts costs;  // of one cell
+  OpGraph graph;
+  Timeline timeline;
+  ScheduleMetrics metrics;
+  std::vector<ScheduleForm> forms;
+};
+
+// Schedules side by side: of one pipeline under one set of costs.
+struct ScheduleComparison {
+  std::string p2p_mode;
+  std::vector<ScheduleRun> runs;  // at least one
+  std::vector<std::string> assumptions;
+};
+
+// For the terminal, lines of at most 100 columns: of each run its figures, closed forms, ranks and
+// picture; then all of them in one table.
+std::string schedule_text(const ScheduleComparison& comparison);
+
+// One row per rank: cells where they run, "F3" for a forward of micro-batch 3 (lower case on later
+// chunks or in the second direction), dots where the rank is idle. What is too long for `width`
+// columns shows its beginning and its end.
+std::string schedule_picture(const ScheduleRun& run, int width);
+
+// Of one run its object; of several {"schedules": […]}.
+Json schedule_json(const ScheduleComparison& comparison);
+
+// Chrome trace events: process = kind and rank; one slice per cell, one async event per transfer
+// that takes time.
+std::string schedule_trace(const ScheduleComparison& comparison);
 
 }  // namespace shardsim
