@@ -195,11 +195,10 @@ struct ListRow {
   Rows (*more)() = nullptr;  // a second table
 };
 constexpr ListRow kLists[] = {
-    {"chips", list_chips},     {"topologies", list_topologies, list_networks},
-    {"models", list_models},   {"collectives", list_collectives},
-    {"schedules", list_schedules},
-    {"presets", list_presets}, {"fields", list_fields},
-    {"reports", list_reports}};
+    {"chips", list_chips},         {"topologies", list_topologies, list_networks},
+    {"models", list_models},       {"collectives", list_collectives},
+    {"schedules", list_schedules}, {"presets", list_presets},
+    {"fields", list_fields},       {"reports", list_reports}};
 
 const ListRow& list_named(const std::string& what) {
   for (const ListRow& list : kLists) {

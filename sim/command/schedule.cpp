@@ -136,10 +136,9 @@ double memory_limit_of(const ScheduleArguments& args, std::vector<Problem>& prob
   if (!parsed) {
     problems.push_back({pos, parsed.error, "counted in micro-batches on one stage"});
   } else if (parsed.value < 1) {
-    problems.push_back({pos,
-                        fmt::format("expected room for at least 1 micro-batch, found {}",
-                                    *args.memory_limit),
-                        "counted in micro-batches on one stage"});
+    problems.push_back(
+        {pos, fmt::format("expected room for at least 1 micro-batch, found {}", *args.memory_limit),
+         "counted in micro-batches on one stage"});
   }
   return parsed.value;
 }
@@ -228,18 +227,16 @@ Reading read_arguments(const ScheduleArguments& args) {
   for (const auto& [option, given] :
        {std::pair("--stages", &args.stages), {"--microbatches", &args.microbatches}}) {
     if (generated && !*given)
-      problems.push_back({read.wanted.front().pos(),
-                          fmt::format("expected {}, found none", option),
+      problems.push_back({read.wanted.front().pos(), fmt::format("expected {}, found none", option),
                           fmt::format("for example {} 8", option)});
   }
   check_taken(args, read.wanted, problems);
   check_chunks(args, read.chunks, read.wanted, problems);
   read.costs = stated_costs(args, read.assumptions, problems);
   if (args.export_file && read.wanted.size() > 1) {
-    problems.push_back({argument_pos("--export", *args.export_file),
-                        fmt::format("expected one schedule to export, found {}",
-                                    read.wanted.size()),
-                        ""});
+    problems.push_back(
+        {argument_pos("--export", *args.export_file),
+         fmt::format("expected one schedule to export, found {}", read.wanted.size()), ""});
   }
   throw_if_any(problems);
   return read;
@@ -284,21 +281,20 @@ ScheduleRun make_run(const Wanted& one, const Reading& read, const ScheduleArgum
 
 void say_assumptions(const Reading& read, const std::vector<ScheduleRun>& runs,
                      std::vector<std::string>& said) {
-  const bool chunked = std::any_of(runs.begin(), runs.end(), [](const ScheduleRun& run) {
-    return run.schedule.chunks > 1;
-  });
+  const bool chunked = std::any_of(runs.begin(), runs.end(),
+                                   [](const ScheduleRun& run) { return run.schedule.chunks > 1; });
   if (chunked) {
     said.push_back(read.costs.per_stage
                        ? "costs are of all chunks of a rank together; a cell of one of v chunks "
                          "takes 1/v of them, a transfer as long as ever"
                        : "costs are of one cell, that is of one chunk of a rank");
   }
-  const bool overlapped = std::any_of(runs.begin(), runs.end(), [](const ScheduleRun& run) {
-    return overlaps(run.schedule);
-  });
+  const bool overlapped = std::any_of(
+      runs.begin(), runs.end(), [](const ScheduleRun& run) { return overlaps(run.schedule); });
   if (overlapped && !read.costs.overlap_given) {
-    said.push_back("an overlapped cell takes F + B: nothing is won by overlapping; --overlapped "
-                   "states what it takes");
+    said.push_back(
+        "an overlapped cell takes F + B: nothing is won by overlapping; --overlapped "
+        "states what it takes");
   }
   constexpr std::string_view kModes[] = {
       "transfers between ranks take the p2p time and hold up nothing but the cell that waits for "
@@ -306,8 +302,9 @@ void say_assumptions(const Reading& read, const std::vector<ScheduleRun>& runs,
       "transfers from one rank to another take the p2p time each, one after the other (serial)",
       "a rank stops for its transfers; one starts when both ranks have come to it (blocking)"};
   said.emplace_back(kModes[static_cast<std::size_t>(read.mode)]);
-  said.push_back("all ranks compute alike; the optimizer, collectives inside a stage and the time "
-                 "to launch work are not modelled");
+  said.push_back(
+      "all ranks compute alike; the optimizer, collectives inside a stage and the time "
+      "to launch work are not modelled");
 }
 
 // Reads, replays and measures; writes the files that were asked for.

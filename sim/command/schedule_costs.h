@@ -11,8 +11,8 @@
 namespace shardsim {
 
 struct StatedCosts {
-  CellCosts costs;            // as written: of a cell, or of a whole stage
-  bool per_stage = false;     // --cost-per stage
+  CellCosts costs;         // as written: of a cell, or of a whole stage
+  bool per_stage = false;  // --cost-per stage
   bool overlap_given = false;
 
   CellCosts of_cell(int chunks) const;

@@ -94,10 +94,9 @@ Lists lists_of_yaml(const Node& root, std::vector<Problem>& problems) {
           if (rank.node.quoted) pos = pos.at(1, pos.length);
           lists.ranks.push_back({pos, rank.node.text});
         } else {
-          problems.push_back({rank.node.pos,
-                              "expected the cells of a rank, such as F0.0 B0.0, found " +
-                                  found(rank.node),
-                              ""});
+          problems.push_back(
+              {rank.node.pos,
+               "expected the cells of a rank, such as F0.0 B0.0, found " + found(rank.node), ""});
         }
       }
     }
@@ -134,8 +133,8 @@ Schedule read_schedule_file(const std::string& path, std::vector<Problem>& probl
     }
   }
   if (problems.size() != before) return {};
-  ParsedSchedule parsed = parse_schedule(
-      lists.ranks, lists.placement ? &*lists.placement : nullptr, problems);
+  ParsedSchedule parsed =
+      parse_schedule(lists.ranks, lists.placement ? &*lists.placement : nullptr, problems);
   if (problems.size() == before) find_deadlock(parsed, P2pMode::async, problems);
   if (problems.size() == before && parsed.schedule.has_groups())
     find_deadlock(parsed, P2pMode::blocking, problems);

@@ -17,8 +17,8 @@
 
 namespace shardsim {
 
-// The schedule of a file, named `file:PATH`. Appends what is wrong with it (grammar, works, placement,
-// deadlocks), each problem at its place in the file.
+// The schedule of a file, named `file:PATH`. Appends what is wrong with it (grammar, works,
+// placement, deadlocks), each problem at its place in the file.
 Schedule read_schedule_file(const std::string& path, std::vector<Problem>& problems);
 
 // The text of such a file.

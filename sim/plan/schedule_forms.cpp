@@ -27,7 +27,7 @@ bool same(Seconds a, Seconds b) {
 
 Letters letters(const ScheduleAsk& ask, P2pMode mode) {
   const CellCosts& t = ask.costs;
-  const bool free = t.p2p == Seconds{};
+  const bool free = t.p2p == Seconds{} && mode != P2pMode::blocking;
   return {.m = static_cast<double>(ask.microbatches),
           .p = static_cast<double>(ask.ranks),
           .v = static_cast<double>(ask.chunks),
@@ -39,7 +39,7 @@ Letters letters(const ScheduleAsk& ask, P2pMode mode) {
           .c = t.p2p,
           .free_p2p = free,
           .async = free || mode == P2pMode::async,
-          .blocking = !free && mode == P2pMode::blocking,
+          .blocking = mode == P2pMode::blocking,
           .b_is_i_and_w = same(t.backward_input + t.backward_weight, t.backward)};
 }
 
@@ -121,8 +121,8 @@ ScheduleForms interleaved_forms(const ScheduleAsk& ask, P2pMode mode) {
   }
   return {{.what = "makespan",
            .formula = "(mv+p-1)(f+b) + 2(pv-1)c",
-           .condition = "async p2p, p divides m, groups of p, c <= min(f, b)",
-           .holds = l.async && plain && l.c <= std::min(l.f, l.b),
+           .condition = "async p2p, p >= 2 divides m, groups of p, c <= min(f, b)",
+           .holds = l.async && plain && l.c <= std::min(l.f, l.b) && (l.free_p2p || ask.ranks > 1),
            .value = compute + 2 * (l.p * l.v - 1) * l.c,
            .source = "arXiv 2104.04473, section 2.2.2 for c = 0; the p2p term is fitted to replays",
            .note = "the bubble rates of 1F1B-I in arXiv 2401.10241, table 5, follow "
@@ -136,14 +136,14 @@ ScheduleForms zb_h1_forms(const ScheduleAsk& ask, P2pMode mode) {
   return {
       {.what = "makespan",
        .formula = "m(F+B) + (p-1)max(F+I-W, I, F)",
-       .condition = "p2p 0, m >= p, B = I+W",
+       .condition = "p2p 0 and not blocking, m >= p, B = I+W",
        .holds = full,
        .value = work + (l.p - 1) * largest({l.f + l.i - l.w, l.i, l.f}),
        .source = kZeroBubble,
        .note = "\"a third of 1F1B's bubble\" is (p-1)/(3m+p-1) at F = I = W, not B/3 of its rate"},
       {.what = "max span",
        .formula = "m(F+B) + (p-1)max(F+I-W, I)",
-       .condition = "p2p 0, m >= p, B = I+W",
+       .condition = "p2p 0 and not blocking, m >= p, B = I+W",
        .holds = full,
        .value = work + (l.p - 1) * largest({l.f + l.i - l.w, l.i}),
        .source = kZeroBubble,
@@ -157,7 +157,7 @@ ScheduleForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode) {
   return {
       {.what = "makespan",
        .formula = "m(F+B) + (p-1)max(F+I-2W, I-F, F)",
-       .condition = "p2p 0, m >= 2p-1, B = I+W",
+       .condition = "p2p 0 and not blocking, m >= 2p-1, B = I+W",
        .holds = full,
        .value = work + (l.p - 1) * largest({l.f + l.i - 2 * l.w, l.i - l.f, l.f}),
        .source = kSweep,
@@ -165,7 +165,7 @@ ScheduleForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode) {
                "H2 is no faster than H1 at F = I = W"},
       {.what = "max span",
        .formula = "m(F+B) + (p-1)max(F+I-2W, I-F, 0)",
-       .condition = "p2p 0, m >= 2p-1, B = I+W",
+       .condition = "p2p 0 and not blocking, m >= 2p-1, B = I+W",
        .holds = full,
        .value = work + (l.p - 1) * largest({l.f + l.i - 2 * l.w, l.i - l.f, Seconds{}}),
        .source = kZeroBubble}};
@@ -178,13 +178,13 @@ ScheduleForms zb_v_forms(const ScheduleAsk& ask, P2pMode mode) {
                     l.w <= l.f && l.f <= l.i;
   return {{.what = "makespan",
            .formula = "2m(f+b) + (p-1)max(2(i-w), i)",
-           .condition = "p2p 0, m >= 2p-1, w <= f <= i, b = i+w",
+           .condition = "p2p 0 and not blocking, m >= 2p-1, w <= f <= i, b = i+w",
            .holds = full,
            .value = work + (l.p - 1) * largest({2 * (l.i - l.w), l.i}),
            .source = kSweep},
           {.what = "max span",
            .formula = "2m(f+b) + 2(p-1)(i-w)",
-           .condition = "p2p 0, m >= 2p-1, w <= f <= i, b = i+w",
+           .condition = "p2p 0 and not blocking, m >= 2p-1, w <= f <= i, b = i+w",
            .holds = full,
            .value = work + 2 * (l.p - 1) * (l.i - l.w),
            .source = kSweep,
@@ -215,13 +215,14 @@ ScheduleForms dual_forms(const Letters& l, const DualForm& form) {
   ScheduleForms forms = {
       {.what = "makespan",
        .formula = form.makespan,
-       .condition = "p2p 0, (PP/2-1)(I-F) <= F, X >= max(F, B), B = I+W; PP stages",
+       .condition =
+           "p2p 0 and not blocking, (PP/2-1)(I-F) <= F, X >= max(F, B), B = I+W; PP stages",
        .holds = l.free_p2p && region,
        .value = busy + idle,
        .source = "deepseek-ai/DualPipe as it runs; fitted to replays"},
       {.what = "idle time of the middle ranks",
        .formula = "(PP/2-1)(X + B - 3W)",
-       .condition = "p2p 0, F = I, W <= I, X >= B = I+W; PP stages",
+       .condition = "p2p 0 and not blocking, F = I, W <= I, X >= B = I+W; PP stages",
        .holds = l.free_p2p && region && same(l.f, l.i) && l.w <= l.i,
        .value = (form.half - 1) * (l.x + l.b - 3 * l.w),
        .source = "arXiv 2412.19437, table 2",
@@ -270,7 +271,7 @@ ScheduleForms chimera_forms(const ScheduleAsk& ask, P2pMode mode) {
   const Letters l = letters(ask, mode);
   return {{.what = "makespan",
            .formula = "m(F+B) + (p-2)F",
-           .condition = "p2p 0, F = B",
+           .condition = "p2p 0 and not blocking, F = B",
            .holds = l.free_p2p && same(l.f, l.b),
            .value = l.m * (l.f + l.b) + (l.p - 2) * l.f,
            .source = "arXiv 2107.06925, table 2"}};

@@ -1,5 +1,5 @@
 // Closed forms of schedules, each with the condition under which it was found to be exact. Those
-// for p2p time 0 hold in every mode.
+// for p2p time 0 are for async and serial p2p.
 #pragma once
 
 #include <vector>

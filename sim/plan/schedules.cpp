@@ -103,7 +103,7 @@ constexpr ScheduleRow kSchedules[] = {
      "1F1B over v chunks per rank; Megatron-LM's virtual pipeline", 2, kAny, true, false, true,
      groups_fit, interleaved, interleaved_forms},
     {"interleaved-1f1b-flex", kFlex, "the same with PyTorch's groups of m / (m / p) micro-batches",
-     2, kAny, false, false, true, rounds_fit, interleaved_flex, interleaved_forms},
+     2, kAny, false, false, false, rounds_fit, interleaved_flex, interleaved_forms},
     {"interleaved-1f1b-moe-overlap", kMoe,
      "interleaved with one forward more to start with, so that every later one overlaps a "
      "backward; Megatron-LM's for expert parallelism",

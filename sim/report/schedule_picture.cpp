@@ -20,8 +20,7 @@ std::string label(const Work& work, const Schedule& schedule) {
                          ? work.microbatch >= schedule.microbatches / 2
                          : work.stage >= schedule.ranks();
   const char kind = letter(work.kind);
-  return fmt::format("{}{}", later ? static_cast<char>(std::tolower(kind)) : kind,
-                     work.microbatch);
+  return fmt::format("{}{}", later ? static_cast<char>(std::tolower(kind)) : kind, work.microbatch);
 }
 
 std::string label(const Cell& cell, const Schedule& schedule) {
@@ -32,8 +31,8 @@ std::string label(const Cell& cell, const Schedule& schedule) {
 
 struct Drawing {
   const ScheduleRun& run;
-  Seconds column;    // time of one column
-  int columns;       // of the whole
+  Seconds column;  // time of one column
+  int columns;     // of the whole
   CellIndex index;
 
   int column_of(Seconds time) const { return static_cast<int>(std::lround(time / column)); }

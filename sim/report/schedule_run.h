@@ -26,7 +26,7 @@ std::vector<PeakActivations> peak_activations(const Schedule& schedule);
 struct RankUse {
   Seconds first = {}, last = {};  // start of its first cell; end of its last, or of its last
                                   // transfers if they stop it
-  Seconds busy = {};  // of its cells
+  Seconds busy = {};              // of its cells
   PeakActivations peak = {};
 
   Seconds span() const { return last - first; }

@@ -21,8 +21,9 @@ std::string percent(double fraction) {
 std::string difference(Seconds got, Seconds expected) {
   if (expected == Seconds{}) return to_text(got);
   const double relative = got / expected - 1;
-  return std::abs(relative) <= 1e-9 ? "the replay's too" :
-      fmt::format("replayed {}, {:+.2g} %", to_text(got), 100 * relative);
+  return std::abs(relative) <= 1e-9
+             ? "the replay's too"
+             : fmt::format("replayed {}, {:+.2g} %", to_text(got), 100 * relative);
 }
 
 // The replayed figure that a form speaks of.
@@ -37,8 +38,8 @@ Seconds replayed(const ScheduleForm& form, const ScheduleRun& run) {
 
 std::string form_lines(const ScheduleForm& form, const ScheduleRun& run) {
   const Seconds got = replayed(form, run);
-  std::string text = fmt::format("closed form of the {}: {} = {}", form.what, form.formula,
-                                 to_text(form.value));
+  std::string text =
+      fmt::format("closed form of the {}: {} = {}", form.what, form.formula, to_text(form.value));
   if (form.holds) {
     text += ", " + difference(got, form.value);
   } else {
@@ -54,10 +55,10 @@ Rows rank_rows(const ScheduleRun& run) {
   Rows rows = {{"  rank", "starts", "ends", "busy", "idle", "activations at most (of a chunk)"}};
   for (std::size_t rank = 0; rank < run.metrics.ranks.size(); ++rank) {
     const RankUse& use = run.metrics.ranks[rank];
-    rows.push_back({fmt::format("  {}", rank), to_text(use.first), to_text(use.last),
-                    to_text(use.busy), to_text(run.metrics.makespan - use.busy),
-                    fmt::format("{} until I, {} until W", use.peak.until_input,
-                                use.peak.until_weight)});
+    rows.push_back(
+        {fmt::format("  {}", rank), to_text(use.first), to_text(use.last), to_text(use.busy),
+         to_text(run.metrics.makespan - use.busy),
+         fmt::format("{} until I, {} until W", use.peak.until_input, use.peak.until_weight)});
   }
   return rows;
 }
@@ -65,12 +66,11 @@ Rows rank_rows(const ScheduleRun& run) {
 std::string head(const ScheduleRun& run) {
   const Schedule& schedule = run.schedule;
   const ScheduleMetrics& metrics = run.metrics;
-  std::string text = fmt::format(
-      "{}: {} ranks, {} micro-batches, {} stages ({})\n", run.kind, schedule.ranks(),
-      schedule.microbatches, schedule.stages(),
-      schedule.placement == Placement::dual
-          ? "both directions, two copies of the parameters"
-          : fmt::format("placement {}", to_text(schedule.placement)));
+  std::string text = fmt::format("{}: {} ranks, {} micro-batches, {} stages ({})\n", run.kind,
+                                 schedule.ranks(), schedule.microbatches, schedule.stages(),
+                                 schedule.placement == Placement::dual
+                                     ? "both directions, two copies of the parameters"
+                                     : fmt::format("placement {}", to_text(schedule.placement)));
   text += fmt::format("  makespan        {:<14} bubble {}\n", to_text(metrics.makespan),
                       percent(metrics.makespan_bubble));
   text += fmt::format("  longest rank    {:<14} bubble {}, from its first cell to its last\n",
@@ -87,11 +87,9 @@ std::string run_text(const ScheduleRun& run) {
 
 // Smallest and largest over the ranks, in stages.
 std::string peak_text(const ScheduleRun& run) {
-  const auto [least, most] =
-      std::minmax_element(run.metrics.ranks.begin(), run.metrics.ranks.end(),
-                          [](const RankUse& a, const RankUse& b) {
-                            return a.peak.until_weight < b.peak.until_weight;
-                          });
+  const auto [least, most] = std::minmax_element(
+      run.metrics.ranks.begin(), run.metrics.ranks.end(),
+      [](const RankUse& a, const RankUse& b) { return a.peak.until_weight < b.peak.until_weight; });
   const double chunks = run.schedule.chunks;
   const double low = least->peak.until_weight / chunks, high = most->peak.until_weight / chunks;
   return low == high ? fmt::format("{:g}", low) : fmt::format("{:g} to {:g}", low, high);
@@ -112,9 +110,8 @@ Rows comparison_rows(const ScheduleComparison& comparison) {
                 "copies", "p2p"}};
   for (const ScheduleRun& run : comparison.runs) {
     rows.push_back({run.kind, to_text(run.metrics.makespan), percent(run.metrics.makespan_bubble),
-                    to_text(run.metrics.max_span), percent(run.metrics.span_bubble),
-                    busy_text(run), peak_text(run),
-                    fmt::format("{}", run.metrics.parameter_copies),
+                    to_text(run.metrics.max_span), percent(run.metrics.span_bubble), busy_text(run),
+                    peak_text(run), fmt::format("{}", run.metrics.parameter_copies),
                     fmt::format("{:g}", static_cast<double>(run.metrics.transfers) /
                                             run.schedule.microbatches)});
   }
@@ -123,7 +120,8 @@ Rows comparison_rows(const ScheduleComparison& comparison) {
 
 constexpr std::string_view kLegend =
     "Pictures: F forward, B backward, I backward for the input, W for the weights, with the "
-    "micro-batch; lower case on later chunks or in the second direction; dots are idle. A bubble is "
+    "micro-batch; lower case on later chunks or in the second direction; dots are idle. A bubble "
+    "is "
     "1 - busy/time, busy the mean over ranks.";
 constexpr std::string_view kColumns =
     "activations: of one stage and micro-batch, held until W, on the rank with fewest and most; "

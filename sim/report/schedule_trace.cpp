@@ -14,23 +14,20 @@ double us(Seconds s) {
 }
 
 void add_name(const char* what, int process, const std::string& name, Array& events) {
-  events.push_back(Object{{"ph", "M"},
-                          {"name", what},
-                          {"pid", process},
-                          {"tid", 0},
-                          {"args", Object{{"name", name}}}});
+  events.push_back(Object{
+      {"ph", "M"}, {"name", what}, {"pid", process}, {"tid", 0}, {"args", Object{{"name", name}}}});
 }
 
 void add_cell(const Origin& origin, int process, Seconds start, Seconds end, Array& events) {
-  events.push_back(Object{{"ph", "X"},
-                          {"name", origin.name},
-                          {"cat", std::string(to_text(origin.pass))},
-                          {"pid", process},
-                          {"tid", 0},
-                          {"ts", us(start)},
-                          {"dur", us(end - start)},
-                          {"args", Object{{"microbatch", origin.microbatch},
-                                          {"stage", origin.layer}}}});
+  events.push_back(
+      Object{{"ph", "X"},
+             {"name", origin.name},
+             {"cat", std::string(to_text(origin.pass))},
+             {"pid", process},
+             {"tid", 0},
+             {"ts", us(start)},
+             {"dur", us(end - start)},
+             {"args", Object{{"microbatch", origin.microbatch}, {"stage", origin.layer}}}});
 }
 
 // Transfers may overlap, which slices of one thread must not.
