@@ -205,7 +205,6 @@ struct Reading {
   ScheduleAsk ask;
   std::optional<int> chunks;
   StatedCosts costs;
-  P2pMode mode = P2pMode::async;
   std::vector<std::string> assumptions;
 };
 
@@ -221,8 +220,7 @@ Reading read_arguments(const ScheduleArguments& args) {
   read.chunks = count_of("--chunks", args.chunks, kMostRanks, problems);
   read.ask.group = count_of("--group", args.group, kMostMicrobatches, problems).value_or(0);
   read.ask.memory_limit = memory_limit_of(args, problems);
-  read.mode = mode_named(args.p2p_mode, problems);
-  read.ask.p2p_groups = read.mode == P2pMode::blocking;
+  read.ask.mode = mode_named(args.p2p_mode, problems);
   const bool generated = any(read.wanted, [](const Wanted& one) { return one.row != nullptr; });
   for (const auto& [option, given] :
        {std::pair("--stages", &args.stages), {"--microbatches", &args.microbatches}}) {
@@ -273,9 +271,9 @@ ScheduleRun make_run(const Wanted& one, const Reading& read, const ScheduleArgum
     run.schedule = schedule_of_file(one, ask, args, problems);
     ask.costs = read.costs.of_cell(run.schedule.chunks);
   }
-  check_transfers(one, run.schedule, read.mode, problems);
+  check_transfers(one, run.schedule, read.ask.mode, problems);
   run.costs = ask.costs;
-  if (one.row != nullptr) run.forms = one.row->closed_forms(ask, read.mode);
+  if (one.row != nullptr) run.forms = one.row->closed_forms(ask);
   return run;
 }
 
@@ -301,7 +299,7 @@ void say_assumptions(const Reading& read, const std::vector<ScheduleRun>& runs,
       "them; any number at a time (async)",
       "transfers from one rank to another take the p2p time each, one after the other (serial)",
       "a rank stops for its transfers; one starts when both ranks have come to it (blocking)"};
-  said.emplace_back(kModes[static_cast<std::size_t>(read.mode)]);
+  said.emplace_back(kModes[static_cast<std::size_t>(read.ask.mode)]);
   said.push_back(
       "all ranks compute alike; the optimizer, collectives inside a stage and the time "
       "to launch work are not modelled");
@@ -312,7 +310,7 @@ ScheduleComparison compare(const ScheduleArguments& args) {
   Reading read = read_arguments(args);
   std::vector<Problem> problems;
   ScheduleComparison comparison;
-  comparison.p2p_mode = std::string(to_text(read.mode));
+  comparison.p2p_mode = std::string(to_text(read.ask.mode));
   for (const Wanted& one : read.wanted)
     comparison.runs.push_back(make_run(one, read, args, problems));
   throw_if_any(problems);
@@ -328,7 +326,7 @@ ScheduleComparison compare(const ScheduleArguments& args) {
   throw_if_any(problems);
   if (args.out) require_writable_directory(*args.out);
   for (ScheduleRun& run : comparison.runs) {
-    run.graph = lower_schedule(run.schedule, run.costs, read.mode);
+    run.graph = lower_schedule(run.schedule, run.costs, read.ask.mode);
     run.timeline = replay_ideal(run.graph);
     run.metrics = measure_schedule(run.schedule, run.graph, run.timeline);
   }

@@ -175,7 +175,7 @@ Schedule dualpipe(const ScheduleAsk& ask) {
                       .depth = p / 2,
                       .main_steps = m / 2 - p + distance + 1};
     schedule.programs[static_cast<std::size_t>(rank)] =
-        DualRank(shape, schedule, ask.p2p_groups).run();
+        DualRank(shape, schedule, ask.mode == P2pMode::blocking).run();
   }
   return schedule;
 }
@@ -191,7 +191,7 @@ Schedule dualpipev(const ScheduleAsk& ask) {
                       .depth = p,
                       .main_steps = m - 2 * p + rank + 1};
     schedule.programs[static_cast<std::size_t>(rank)] =
-        DualRank(shape, schedule, ask.p2p_groups).run();
+        DualRank(shape, schedule, ask.mode == P2pMode::blocking).run();
   }
   return schedule;
 }

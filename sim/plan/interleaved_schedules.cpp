@@ -100,7 +100,7 @@ class MegatronP2p {
 
  private:
   void post(bool send, int peer, char channel) {
-    if (turns_.ask.p2p_groups && turns_.ask.ranks > 1) builder_.post({send, peer, channel});
+    if (turns_.ask.mode == P2pMode::blocking && turns_.ask.ranks > 1) builder_.post({send, peer, channel});
   }
 
   const RankTurns& turns_;

@@ -71,7 +71,7 @@ Schedule one_f_one_b(const ScheduleAsk& ask) {
   return one_stage_per_rank(ask, [&](int rank, RankBuilder& builder) {
     const int m = ask.microbatches;
     const int warm_up = std::min(ask.ranks - 1 - rank, m);
-    Neighbours p2p(rank, ask.ranks, ask.p2p_groups, builder);
+    Neighbours p2p(rank, ask.ranks, ask.mode == P2pMode::blocking, builder);
     for (int i = 0; i < warm_up; ++i) {
       p2p.recv_forward();
       builder.wait();

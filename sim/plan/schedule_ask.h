@@ -25,8 +25,8 @@ struct ScheduleAsk {
   int microbatches = 1;  // m
   int chunks = 1;        // v, stages per rank
   int group = 0;  // interleaved kinds: N, micro-batches that follow each other on a chunk; 0: p
-  bool p2p_groups = false;  // with the groups of transfers that the authors' code posts
-  CellCosts costs = {};     // searched kinds
+  P2pMode mode = P2pMode::async;  // blocking: with the groups that the authors' code posts
+  CellCosts costs = {};           // searched kinds
   double memory_limit =
       0;  // searched kinds: activations of one stage that fit a rank; 0: the kind's
 };

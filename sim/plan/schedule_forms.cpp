@@ -25,9 +25,9 @@ bool same(Seconds a, Seconds b) {
   return std::abs((a - b) / Seconds{1}) <= 1e-12 * std::abs(b / Seconds{1});
 }
 
-Letters letters(const ScheduleAsk& ask, P2pMode mode) {
+Letters letters(const ScheduleAsk& ask) {
   const CellCosts& t = ask.costs;
-  const bool free = t.p2p == Seconds{} && mode != P2pMode::blocking;
+  const bool free = t.p2p == Seconds{} && ask.mode != P2pMode::blocking;
   return {.m = static_cast<double>(ask.microbatches),
           .p = static_cast<double>(ask.ranks),
           .v = static_cast<double>(ask.chunks),
@@ -38,8 +38,8 @@ Letters letters(const ScheduleAsk& ask, P2pMode mode) {
           .x = t.overlapped,
           .c = t.p2p,
           .free_p2p = free,
-          .async = free || mode == P2pMode::async,
-          .blocking = mode == P2pMode::blocking,
+          .async = free || ask.mode == P2pMode::async,
+          .blocking = ask.mode == P2pMode::blocking,
           .b_is_i_and_w = same(t.backward_input + t.backward_weight, t.backward)};
 }
 
@@ -64,12 +64,12 @@ std::span<const P2pMode> p2p_modes() {
   return kModes;
 }
 
-ScheduleForms no_forms(const ScheduleAsk&, P2pMode) {
+ScheduleForms no_forms(const ScheduleAsk&) {
   return {};
 }
 
-ScheduleForms gpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
-  const Letters l = letters(ask, mode);
+ScheduleForms gpipe_forms(const ScheduleAsk& ask) {
+  const Letters l = letters(ask);
   return {{.what = "makespan",
            .formula = "(m+p-1)(F+B) + 2(p-1)c",
            .condition = "async p2p",
@@ -78,8 +78,8 @@ ScheduleForms gpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
            .source = "arXiv 1811.06965, section 2.3"}};
 }
 
-ScheduleForms one_f_one_b_forms(const ScheduleAsk& ask, P2pMode mode) {
-  const Letters l = letters(ask, mode);
+ScheduleForms one_f_one_b_forms(const ScheduleAsk& ask) {
+  const Letters l = letters(ask);
   const Seconds compute = (l.m + l.p - 1) * (l.f + l.b);
   if (l.blocking) {
     const bool two = ask.ranks == 2;
@@ -105,8 +105,8 @@ ScheduleForms one_f_one_b_forms(const ScheduleAsk& ask, P2pMode mode) {
                "trip, so p2p also costs about 2(p-1)/p c for every micro-batch"}};
 }
 
-ScheduleForms interleaved_forms(const ScheduleAsk& ask, P2pMode mode) {
-  const Letters l = letters(ask, mode);
+ScheduleForms interleaved_forms(const ScheduleAsk& ask) {
+  const Letters l = letters(ask);
   const bool plain =
       ask.microbatches % ask.ranks == 0 && (ask.group == 0 || ask.group == ask.ranks);
   const Seconds compute = (l.m * l.v + l.p - 1) * (l.f + l.b);
@@ -129,8 +129,8 @@ ScheduleForms interleaved_forms(const ScheduleAsk& ask, P2pMode mode) {
                    "m(F+B) + (p-1)(F+B)/v + (2pv-p-2)c, which is p*c shorter than this order"}};
 }
 
-ScheduleForms zb_h1_forms(const ScheduleAsk& ask, P2pMode mode) {
-  const Letters l = letters(ask, mode);
+ScheduleForms zb_h1_forms(const ScheduleAsk& ask) {
+  const Letters l = letters(ask);
   const Seconds work = l.m * (l.f + l.b);
   const bool full = l.free_p2p && l.b_is_i_and_w && ask.microbatches >= ask.ranks;
   return {
@@ -150,8 +150,8 @@ ScheduleForms zb_h1_forms(const ScheduleAsk& ask, P2pMode mode) {
        .note = "published as (p-1)(F+I-W), which is this while W <= F"}};
 }
 
-ScheduleForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode) {
-  const Letters l = letters(ask, mode);
+ScheduleForms zb_h2_forms(const ScheduleAsk& ask) {
+  const Letters l = letters(ask);
   const Seconds work = l.m * (l.f + l.b);
   const bool full = l.free_p2p && l.b_is_i_and_w && ask.microbatches >= 2 * ask.ranks - 1;
   return {
@@ -171,8 +171,8 @@ ScheduleForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode) {
        .source = kZeroBubble}};
 }
 
-ScheduleForms zb_v_forms(const ScheduleAsk& ask, P2pMode mode) {
-  const Letters l = letters(ask, mode);
+ScheduleForms zb_v_forms(const ScheduleAsk& ask) {
+  const Letters l = letters(ask);
   const Seconds work = 2 * l.m * (l.f + l.b);
   const bool full = l.free_p2p && l.b_is_i_and_w && ask.microbatches >= 2 * ask.ranks - 1 &&
                     l.w <= l.f && l.f <= l.i;
@@ -241,8 +241,8 @@ ScheduleForms dual_forms(const Letters& l, const DualForm& form) {
 
 }  // namespace
 
-ScheduleForms dualpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
-  const Letters l = letters(ask, mode);
+ScheduleForms dualpipe_forms(const ScheduleAsk& ask) {
+  const Letters l = letters(ask);
   return dual_forms(l,
                     {.half = l.p / 2,
                      .overlapped = l.m - l.p - 1,
@@ -254,8 +254,8 @@ ScheduleForms dualpipe_forms(const ScheduleAsk& ask, P2pMode mode) {
                      .blocking_condition = "blocking p2p, p >= 4, F = I = W, X = F+B, c <= F/10"});
 }
 
-ScheduleForms dualpipev_forms(const ScheduleAsk& ask, P2pMode mode) {
-  const Letters l = letters(ask, mode);
+ScheduleForms dualpipev_forms(const ScheduleAsk& ask) {
+  const Letters l = letters(ask);
   return dual_forms(l,
                     {.half = l.p,
                      .overlapped = 2 * l.m - 2 * l.p - 1,
@@ -267,8 +267,8 @@ ScheduleForms dualpipev_forms(const ScheduleAsk& ask, P2pMode mode) {
                      .blocking_condition = "blocking p2p, p >= 3, f = i = w, x = f+b, c <= f/10"});
 }
 
-ScheduleForms chimera_forms(const ScheduleAsk& ask, P2pMode mode) {
-  const Letters l = letters(ask, mode);
+ScheduleForms chimera_forms(const ScheduleAsk& ask) {
+  const Letters l = letters(ask);
   return {{.what = "makespan",
            .formula = "m(F+B) + (p-2)F",
            .condition = "p2p 0 and not blocking, F = B",

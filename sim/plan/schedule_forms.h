@@ -11,15 +11,15 @@ namespace shardsim {
 
 using ScheduleForms = std::vector<ScheduleForm>;
 
-ScheduleForms gpipe_forms(const ScheduleAsk& ask, P2pMode mode);
-ScheduleForms one_f_one_b_forms(const ScheduleAsk& ask, P2pMode mode);
-ScheduleForms interleaved_forms(const ScheduleAsk& ask, P2pMode mode);
-ScheduleForms zb_h1_forms(const ScheduleAsk& ask, P2pMode mode);
-ScheduleForms zb_h2_forms(const ScheduleAsk& ask, P2pMode mode);
-ScheduleForms zb_v_forms(const ScheduleAsk& ask, P2pMode mode);
-ScheduleForms dualpipe_forms(const ScheduleAsk& ask, P2pMode mode);
-ScheduleForms dualpipev_forms(const ScheduleAsk& ask, P2pMode mode);
-ScheduleForms chimera_forms(const ScheduleAsk& ask, P2pMode mode);
-ScheduleForms no_forms(const ScheduleAsk& ask, P2pMode mode);
+ScheduleForms gpipe_forms(const ScheduleAsk& ask);
+ScheduleForms one_f_one_b_forms(const ScheduleAsk& ask);
+ScheduleForms interleaved_forms(const ScheduleAsk& ask);
+ScheduleForms zb_h1_forms(const ScheduleAsk& ask);
+ScheduleForms zb_h2_forms(const ScheduleAsk& ask);
+ScheduleForms zb_v_forms(const ScheduleAsk& ask);
+ScheduleForms dualpipe_forms(const ScheduleAsk& ask);
+ScheduleForms dualpipev_forms(const ScheduleAsk& ask);
+ScheduleForms chimera_forms(const ScheduleAsk& ask);
+ScheduleForms no_forms(const ScheduleAsk& ask);
 
 }  // namespace shardsim

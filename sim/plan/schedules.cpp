@@ -7,6 +7,7 @@
 
 #include "plan/interleaved_schedules.h"
 #include "plan/plain_schedules.h"
+#include "plan/searched_schedules.h"
 #include "plan/v_schedules.h"
 
 namespace shardsim {
@@ -94,6 +95,12 @@ constexpr std::string_view kH2[] = {"zbh2"};
 constexpr std::string_view kZbv[] = {"zb-v", "zbv-zero-bubble"};
 constexpr std::string_view kDualV[] = {"dualpipe-v"};
 
+constexpr std::string_view kZb1p[] = {"zb-1p", "zb1p"};
+constexpr std::string_view kZb2p[] = {"zb-2p", "zb2p"};
+constexpr std::string_view kZbvAuto[] = {"zb-v-auto"};
+constexpr std::string_view kVHalf[] = {"vhalf"};
+constexpr std::string_view kVMin[] = {"vmin"};
+
 constexpr ScheduleRow kSchedules[] = {
     {"gpipe", kGpipe, "all forwards, then all backwards", 1, 1, false, false, false, always, gpipe,
      gpipe_forms},
@@ -148,6 +155,28 @@ constexpr ScheduleRow kSchedules[] = {
      chimera_fits,
      chimera,
      chimera_forms},
+    {"zb-auto-1p", kZb1p, "zero bubble searched for the costs, with the memory of 1F1B", 1, 1,
+     false, true, false, always, zb_auto_1p, no_forms},
+    {"zb-auto-2p", kZb2p, "zero bubble searched for the costs, with twice the memory of 1F1B", 1, 1,
+     false, true, false, always, zb_auto_2p, no_forms},
+    {"zbv-auto", kZbvAuto, "ZB-V searched for the costs, with the memory of 1F1B", 2, 2, false,
+     true, false, always, zbv_auto, no_forms},
+    {"v-half", kVHalf, "down and up with about half the memory of 1F1B, searched for the costs", 2,
+     2, false, true, false, always, v_half, no_forms},
+    {"v-min", kVMin, "down and up with about a third of the memory of 1F1B, searched for the costs",
+     2, 2, false, true, false, always, v_min, no_forms},
+    {"v-1f1b",
+     {},
+     "down and up without splitting backwards, with two thirds of the memory of 1F1B, "
+     "searched for the costs",
+     2,
+     2,
+     false,
+     true,
+     false,
+     always,
+     v_1f1b,
+     no_forms},
 };
 
 }  // namespace

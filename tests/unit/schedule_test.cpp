@@ -71,7 +71,7 @@ TEST_CASE("schedules: groups of transfers run through, and free ones cost nothin
       CAPTURE(ask.ranks);
       CAPTURE(ask.microbatches);
       CAPTURE(ask.chunks);
-      ask.p2p_groups = true;
+      ask.mode = P2pMode::blocking;
       ask.costs.p2p = {};
       const Schedule schedule = row.generate(ask);
       for (const ScheduleFault& fault : check(schedule)) FAIL(fault.message);
@@ -104,11 +104,11 @@ TEST_CASE("schedules: closed forms are what is replayed wherever their condition
         if (trial % 6 == 5) ask.costs = {i + w, i, w, i + w, 2 * (i + w), {}};
         for (const P2pMode mode : p2p_modes()) {
           if (mode == P2pMode::blocking && !row.posts) continue;
-          ask.p2p_groups = mode == P2pMode::blocking;
+          ask.mode = mode;
           const Schedule schedule = row.generate(ask);
           const OpGraph graph = lower_schedule(schedule, ask.costs, mode);
           const ScheduleMetrics got = measure_schedule(schedule, graph, replay_ideal(graph));
-          for (const ScheduleForm& form : row.closed_forms(ask, mode)) {
+          for (const ScheduleForm& form : row.closed_forms(ask)) {
             if (!form.holds) continue;
             ++held[std::string(form.formula)];
             const std::size_t turn =

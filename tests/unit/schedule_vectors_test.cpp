@@ -72,7 +72,7 @@ TEST_CASE("schedule vectors: blocking transfers of the authors' groups") {
   std::map<std::string, Schedule> all;
   for (const VectorRow& row : vector_rows("programs.csv")) {
     ScheduleAsk ask = ask_of(row);
-    ask.p2p_groups = true;
+    ask.mode = P2pMode::blocking;
     all[row.at("id")] = row_named(row.at("schedule"))->generate(ask);
   }
   CHECK(all.size() == 24);
