@@ -19,12 +19,13 @@ struct CommandRow {
   std::string_view name;
   bool replays = false;  // and --check plays its plans on sets
 };
-constexpr std::array kCommands = {CommandRow{"collective", true}, CommandRow{"run", true},
-                                  CommandRow{"explain"}, CommandRow{"list"}, CommandRow{"check"}};
+constexpr std::array kCommands = {
+    CommandRow{"collective", true}, CommandRow{"run", true}, CommandRow{"explain"},
+    CommandRow{"schedule"},         CommandRow{"list"},      CommandRow{"check"}};
 
 // Options that the ledger chooses, so that every figure is replayed alike.
-constexpr std::array<std::string_view, 5> kOwnOptions = {"--out", "--format", "--full", "--engine",
-                                                         "--check"};
+constexpr std::array<std::string_view, 6> kOwnOptions = {"--out",  "--export", "--format",
+                                                         "--full", "--engine", "--check"};
 
 // Everything that goes wrong is said at the figure's command.
 struct Place {

@@ -15,7 +15,7 @@ namespace {
 
 using Orders = std::vector<std::vector<Cell>>;
 
-constexpr double kCells = 6e6;      // simulated in one search
+constexpr double kCells = 3e6;      // simulated in one search
 constexpr int kSteps = 6;           // of the period, in which plans are shifted
 constexpr double kNearBest = 1.03;  // orders of equal costs this near the best are tried
 constexpr std::size_t kMostFollowed = 100;

@@ -22,7 +22,7 @@ std::string difference(Seconds got, Seconds expected) {
   if (expected == Seconds{}) return to_text(got);
   const double relative = got / expected - 1;
   return std::abs(relative) <= 1e-9
-             ? "the replay's too"
+             ? "equal to the replay"
              : fmt::format("replayed {}, {:+.2g} %", to_text(got), 100 * relative);
 }
 

@@ -44,6 +44,15 @@ EXPLAINED = [
     ["explain", RUN, "--set", "batch.length=4096", "--pass", "backward", "--statement", "Attn"],
 ]
 
+
+
+def pipeline(stages=4, microbatches=8):
+    return ["--stages", str(stages), "--microbatches", str(microbatches), *COSTS]
+
+
+COSTS = ["--forward", "1ms", "--backward", "2ms"]
+PIPELINE = pipeline()
+
 # Arguments, exit status, what the messages must contain.
 REFUSED = [
     (["colective", "all-to-all"], 2, ['"colective"', '"collective"']),
@@ -108,6 +117,35 @@ REFUSED = [
      ["--window:1:1", "7 other ranks"]),
     (["collective", "all-gather", "--topology", "fat-tree-8-two-spines", *RING[2:]], 2,
      ["--bandwidth:1:1", "every link of the graph"]),
+    (["schedule", "dualpip", *PIPELINE], 2, ['"dualpip"', '"dualpipe"']),
+    (["schedule", "dualpipe", *pipeline(stages=3)], 2,
+     ["dualpipe: expected an even number of ranks, found 3"]),
+    (["schedule", "dualpipe", *pipeline(microbatches=6)], 2,
+     ["dualpipe: expected at least 8 micro-batches, two for every rank, found 6"]),
+    (["schedule", "interleaved-1f1b", *pipeline(microbatches=7)], 2,
+     ["expected groups of 4 micro-batches that leave none or at least 4 over, found 3 of 7"]),
+    (["schedule", "1f1b", *PIPELINE, "--chunks", "2"], 2,
+     ["--chunks:1:1: expected 1 chunk per rank with 1f1b, found 2"]),
+    (["schedule", "dualpipe", *PIPELINE, "--overlapped", "1ms"], 2,
+     ["--overlapped:1:1: expected at least 2 ms, the longer of forward and backward, found 1 ms"]),
+    (["schedule", "1f1b", *PIPELINE, "--overlapped", "9ms"], 2, ["--overlapped", "dualpipe"]),
+    (["schedule", "v-half", *PIPELINE, "--memory-limit", "0.5"], 2,
+     ["--memory-limit:1:1: expected room for at least 1 micro-batch, found 0.5"]),
+    (["schedule", "1f1b", *PIPELINE, "--memory-limit", "8"], 2, ["--memory-limit"]),
+    (["schedule", "1f1b", *PIPELINE, "--group", "4"], 2, ["--group", "interleaved-1f1b"]),
+    (["schedule", "1f1b", "zbv", *PIPELINE], 2, ["--cost-per", "1 and 2 chunks"]),
+    (["schedule", "zbv", *PIPELINE, "--p2p-mode", "blocking"], 2, ["groups of transfers", "1f1b"]),
+    (["schedule", "1f1b", *PIPELINE, "--backward-input", "1ms"], 2, ["--backward", "found both"]),
+    (["schedule", "1f1b", "gpipe", *PIPELINE, "--export", "x"], 2, ["--export", "found 2"]),
+    (["schedule", "1f1b", "--forward", "1ms"], 2, ["--stages", "--microbatches", "--backward"]),
+    (["schedule", "1f1b", *pipeline(4096, 1000000)], 2,
+     ["at most 6000000"]),
+    (["schedule", "file:tests/bad/parts/nosuch.txt", *PIPELINE], 1, ["nosuch.txt"]),
+    (["schedule", "file:tests/bad/parts/schedule-cycle.txt", *COSTS], 2,
+     ["schedule-cycle.txt:3:6: expected an order that can run, found a deadlock: B0.0 on rank 0 waits "
+      "for B0.1 on rank 1 waits for F1.1 on rank 1 waits for F1.0 on rank 0 waits for B0.0 on rank 0"]),
+    (["schedule", "file:tests/bad/parts/schedule-works.yaml", *COSTS], 2,
+     ["schedule-works.yaml:3:5: expected B0.0, or I0.0 and W0.0, on rank 0, found none"]),
     (["list", "chps"], 2, ['"chps"', "chips"]),
     (["example", "fsdp-ring9"], 2, ['"fsdp-ring9"', "fsdp-ring8"]),
     (["run", "no/such/file.yaml"], 2, ["no/such/file.yaml"]),
@@ -173,7 +211,7 @@ REFUSED = [
      ["--topology:1:1", "at most 64 devices with --check, found 65"]),
 ]
 
-LISTS = ["chips", "topologies", "models", "collectives", "presets", "fields", "reports"]
+LISTS = ["chips", "topologies", "models", "collectives", "schedules", "presets", "fields", "reports"]
 TABLES = [
     *[["list", table] for table in LISTS],
     ALL_TO_ALL,

@@ -54,6 +54,14 @@ CASES = {
     "run-megatron": "run configs/runs/megatron-ring8.yaml --out {out}",
     "run-llama3-70b": "run configs/runs/llama3-70b-v5p-64.yaml --out {out}",
     "run-order-mismatch": "run configs/runs/order-mismatch-torus4x4.yaml --out {out}",
+    "schedule-dualpipe": "schedule dualpipe --stages 8 --microbatches 20 --forward 1ms --backward-input 1ms "
+                         "--backward-weight 1ms --overlapped 3ms --p2p 10us",
+    "schedule-compare": "schedule 1f1b interleaved zb-h2 zbv --stages 4 --microbatches 8 --forward 1ms "
+                        "--backward 2ms --cost-per stage",
+    "schedule-blocking": "schedule 1f1b --stages 3 --microbatches 6 --forward 1ms --backward 2ms --p2p 100us "
+                         "--p2p-mode blocking",
+    "schedule-json": "schedule v-half --stages 2 --microbatches 4 --forward 1ms --backward 2ms --format json",
+    "list-schedules": "list schedules",
     "list-presets": "list presets",
     "list-collectives": "list collectives",
     "list-fields": "list fields",

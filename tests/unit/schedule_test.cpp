@@ -22,11 +22,13 @@ std::string first_problem(const std::vector<std::string>& lines) {
   return found ? found->path : "";
 }
 
-// All sizes that a kind allows, up to 9 ranks and 24 micro-batches.
+// All sizes that a kind allows, up to 9 ranks and 24 micro-batches; fewer where it takes a search.
 template <class Visit>
 void for_each_ask(const ScheduleRow& row, Visit visit) {
+  const std::vector<int> few = {1, 2, 5}, many = {1, 2, 3, 4, 6, 7, 8, 12, 16, 18, 24};
   for (const int ranks : {1, 2, 3, 4, 5, 6, 8, 9}) {
-    for (const int microbatches : {1, 2, 3, 4, 6, 7, 8, 12, 16, 18, 24}) {
+    if (row.searched && ranks > 3) continue;
+    for (const int microbatches : row.searched ? few : many) {
       for (int chunks = row.fewest_chunks; chunks <= std::min(row.most_chunks, 3); ++chunks) {
         ScheduleAsk ask{.ranks = ranks, .microbatches = microbatches, .chunks = chunks};
         ask.costs = {{3}, {4}, {2}, {6}, {9}, {1}};
