@@ -36,6 +36,7 @@ std::vector<int> permutation(const Mesh& mesh, std::span<const std::string> axes
     }
     return result;
   };
+  const std::vector<int> strides = row_major_strides(sizes);
   std::vector<std::pair<std::vector<std::size_t>, std::vector<std::size_t>>> moves;
   for (const Exchange& e : exchanges(mesh, before, after)) {
     must(size_along(e.before) == size_along(e.after), "a permutation keeps the block counts");
@@ -45,19 +46,24 @@ std::vector<int> permutation(const Mesh& mesh, std::span<const std::string> axes
   std::vector<int> targets(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank % 4096 == 0) throw_if_interrupted();
-    const std::vector<int> from = rank_coordinates(sizes, rank);
-    std::vector<int> to(sizes.size(), 0);
+    int to = 0;
     for (const auto& [old_axes, new_axes] : moves) {
       int block = 0;
-      for (const std::size_t a : old_axes) block = block * sizes[a] + from[a];
+      for (const std::size_t a : old_axes) block = block * sizes[a] + rank / strides[a] % sizes[a];
       for (auto a = new_axes.rbegin(); a != new_axes.rend(); ++a) {
-        to[*a] = block % sizes[*a];
+        to += block % sizes[*a] * strides[*a];
         block /= sizes[*a];
       }
     }
-    targets[static_cast<std::size_t>(rank)] = rank_at(sizes, to);
+    targets[static_cast<std::size_t>(rank)] = to;
   }
   return targets;
+}
+
+std::vector<int> row_major_strides(std::span<const int> sizes) {
+  std::vector<int> strides(sizes.size(), 1);
+  for (std::size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * sizes[i];
+  return strides;
 }
 
 std::vector<int> invariant_steps(std::span<const int> sizes, std::span<const int> targets) {

@@ -27,6 +27,9 @@ std::vector<std::string> permuted_axes(const Mesh& mesh, const Sharding& before,
 std::vector<int> permutation(const Mesh& mesh, std::span<const std::string> axes,
                              const Sharding& before, const Sharding& after);
 
+// Per axis how many ranks apart two neighbours on it are.
+std::vector<int> row_major_strides(std::span<const int> sizes);
+
 // Per axis the smallest step (it divides the size) such that translating sender and receiver by it
 // maps the pattern onto itself: 1 for a shift, the size where nothing of the symmetry is left.
 std::vector<int> invariant_steps(std::span<const int> sizes, std::span<const int> targets);

@@ -19,6 +19,7 @@ class LinkLoads {
   explicit LinkLoads(const GroupNet& net)
       : net_(net),
         sizes_(net.sizes()),
+        strides_(row_major_strides(sizes_)),
         order_(net.axes.size()),
         blocks_(static_cast<std::size_t>(net.ranks()) * net.axes.size() * 2) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -29,17 +30,18 @@ class LinkLoads {
 
   // A tie on one axis is split over both ways round; the ways on the others do not depend on it.
   void send(int from, int to) {
-    const std::vector<int> target = rank_coordinates(sizes_, to);
-    std::vector<int> at = rank_coordinates(sizes_, from);
+    int at = from;
     Seconds latency;
     int hops = 0;
     for (const std::size_t a : order_) {
-      const Ways ways = ways_along(a, at[a], target[a]);
+      const int place = from / strides_[a] % sizes_[a];
+      const int target = to / strides_[a] % sizes_[a];
+      const Ways ways = ways_along(a, place, target);
       const bool tie = ways.forward > 0 && ways.back > 0;
       walk(at, a, ways.forward, 1, tie ? 0.5 : 1.0);
       walk(at, a, ways.back, -1, tie ? 0.5 : 1.0);
       const int shortest = std::max(ways.forward, ways.back);
-      at[a] = target[a];
+      at += (target - place) * strides_[a];
       latency += shortest * net_.axes[a].latency;
       hops += shortest;
     }
@@ -77,21 +79,21 @@ class LinkLoads {
     return {forward <= back ? forward : 0, back <= forward ? back : 0};
   }
 
-  void walk(const std::vector<int>& at, std::size_t axis, int hop_count, int direction,
-            double share) {
-    int stride = 1;
-    for (std::size_t a = axis + 1; a < sizes_.size(); ++a) stride *= sizes_[a];
-    int place = at[axis];
-    const int others = rank_at(sizes_, at) - place * stride;
+  void walk(int at, std::size_t axis, int hop_count, int direction, double share) {
+    const int size = sizes_[axis];
+    int place = at / strides_[axis] % size;
+    const int others = at - place * strides_[axis];
     for (int h = 0; h < hop_count; ++h) {
-      const auto rank = static_cast<std::size_t>(others + place * stride);
+      const auto rank = static_cast<std::size_t>(others + place * strides_[axis]);
       blocks_[(rank * sizes_.size() + axis) * 2 + (direction > 0 ? 0 : 1)] += share;
-      place = (place + direction + sizes_[axis]) % sizes_[axis];
+      place += direction;
+      if (place < 0) place += size;
+      if (place == size) place = 0;
     }
   }
 
   const GroupNet& net_;
-  std::vector<int> sizes_;
+  std::vector<int> sizes_, strides_;
   std::vector<std::size_t> order_;  // of axes, as routes take them
   std::vector<double> blocks_;      // [rank][axis][direction]
   Seconds latency_;
