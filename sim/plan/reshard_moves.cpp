@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace shardsim {
 namespace {
@@ -46,39 +47,48 @@ void slices(const ReshardScope& scope, PackedLayout now, const PlacedAxes& at, S
 // Places that the rearrangements of one layout may fill: all of six axes (1957 in one dim).
 constexpr int kMostPlaces = 2000;
 
+std::size_t agreement(const AxisList& a, const AxisList& b) {
+  std::size_t n = 0;
+  while (n < a.size() && n < b.size() && a.at[n] == b.at[n]) ++n;
+  return n;
+}
+
 // All ways to fill the dims from `d` on with the axes left, each with its number of blocks, those
-// like the target first; axes that may not move are major-most and stay.
+// like the target first; axes that may not move are major-most and stay. Where permutations must go
+// towards the target, a dim keeps the major axes that it shares with it, and some dim gets more.
 struct Rearrangements {
   const ReshardScope& scope;
   const PlacedAxes& at;
   const PlacedAxes& target;
   PackedLayout now;
-  std::vector<int> left;
   Steps& steps;
-  int places = 0;  // filled so far
+  std::uint32_t left = 0;  // bit a: mesh axis a
+  int places = 0;          // filled so far
 
   int size(int axis) const { return scope.mesh.axes[static_cast<std::size_t>(axis)].size; }
   bool moves(int axis) const { return (scope.usable >> axis & 1u) != 0; }
-  void fill(std::size_t d, std::size_t order, int wanted, PackedLayout made) {
+  bool is_left(int axis) const { return axis >= 0 && (left >> axis & 1u) != 0; }
+  void fill(std::size_t d, std::size_t order, int wanted, PackedLayout made, bool nearer) {
     if (++places > kMostPlaces) return;
-    if (wanted == 1) next(d + 1, made);
-    const auto take = [&](std::size_t i) {
-      const int axis = left[i];
+    const AxisList& wish = target.dims[d];
+    const std::size_t shared = agreement(at.dims[d], wish);
+    const bool keeps = scope.towards && order < shared;
+    if (wanted == 1 && !keeps) next(d + 1, made, nearer);
+    const int like = order < wish.size() ? wish.at[order] : -1;
+    const auto take = [&](int axis) {
       if (wanted % size(axis) != 0) return;
       const PackedLayout more = with(made, axis, kFirstDim + static_cast<int>(d), order);
-      left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
-      fill(d, order + 1, wanted / size(axis), more);
-      left.insert(left.begin() + static_cast<std::ptrdiff_t>(i), axis);
+      left &= ~(1u << axis);
+      fill(d, order + 1, wanted / size(axis), more, nearer || (order == shared && axis == like));
+      left |= 1u << axis;
     };
-    const AxisList& wish = target.dims[d];
-    const int like = order < wish.size() ? wish.at[order] : -1;
-    const auto first = std::find(left.begin(), left.end(), like) - left.begin();
-    if (static_cast<std::size_t>(first) < left.size()) take(static_cast<std::size_t>(first));
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      if (left[i] != like) take(i);
+    if (is_left(like)) take(like);
+    if (keeps) return;
+    for (int axis = 0; left >> axis != 0; ++axis) {
+      if (is_left(axis) && axis != like) take(axis);
     }
   }
-  void next(std::size_t d, PackedLayout made) {
+  void next(std::size_t d, PackedLayout made, bool nearer) {
     if (d < at.dim_count) {
       std::size_t kept = 0;
       int wanted = 1;
@@ -89,49 +99,25 @@ struct Rearrangements {
           ++kept;
         }
       }
-      return fill(d, kept, wanted, made);
+      return fill(d, kept, wanted, made, nearer);
     }
-    if (left.empty() && made != now) steps.push_back({made, 1, {}, -1, -1});
+    if (left != 0 || made == now || (scope.towards && !nearer)) return;
+    steps.push_back({made, 1, {}, -1, -1});
   }
 };
 
-std::size_t agreement(const AxisList& a, const AxisList& b) {
-  std::size_t n = 0;
-  while (n < a.size() && n < b.size() && a.at[n] == b.at[n]) ++n;
-  return n;
-}
-
-// Whether some dim shares more major axes with the target than before, and none fewer.
-bool nearer(const PlacedAxes& target, const PlacedAxes& before, const PlacedAxes& after) {
-  bool any = false;
-  for (std::size_t d = 0; d < target.dim_count; ++d) {
-    const std::size_t was = agreement(before.dims[d], target.dims[d]);
-    const std::size_t is = agreement(after.dims[d], target.dims[d]);
-    if (is < was) return false;
-    any = any || is > was;
-  }
-  return any;
-}
-
 void permutes(const ReshardScope& scope, PackedLayout now, const PlacedAxes& at, Steps& steps) {
-  Steps every;
-  const std::size_t axes = scope.mesh.axes.size();
-  const PlacedAxes target = placed(scope.target, at.dim_count, axes);
-  Rearrangements all{scope, at, target, now, {}, every};
+  const PlacedAxes target = placed(scope.target, at.dim_count, scope.mesh.axes.size());
+  Rearrangements all{scope, at, target, now, steps};
   PackedLayout rest = now;
   for (std::size_t d = 0; d < at.dim_count; ++d) {
     for (const int axis : at.dims[d]) {
       if (!all.moves(axis)) continue;
-      all.left.push_back(axis);
+      all.left |= 1u << axis;
       rest = without(rest, axis);
     }
   }
-  std::sort(all.left.begin(), all.left.end());
-  if (all.left.size() > 1) all.next(0, rest);
-  for (const ReshardStep& step : every) {
-    if (scope.towards && !nearer(target, at, placed(step.after, at.dim_count, axes))) continue;
-    steps.push_back(step);
-  }
+  if (std::popcount(all.left) > 1) all.next(0, rest, false);
 }
 
 void all_to_alls(const ReshardScope& scope, PackedLayout now, const PlacedAxes& at, Steps& steps) {
