@@ -101,9 +101,9 @@ void list_plans(EinsumPlanner& p, std::size_t taken, std::vector<EinsumCandidate
   const EinsumCandidate best = tried[taken];
   tried.erase(tried.begin() + static_cast<std::ptrdiff_t>(taken));
   for (const EinsumCandidate& c : tried) {
+    if (!c.refused.empty() || !same_price(c, best) || c.flops != best.flops) continue;
     const std::string text = text_of(p, c);
-    const bool told = c.flops != best.flops || text == text_of(p, best) || has(p.plan.ties, text);
-    if (c.refused.empty() && same_price(c, best) && !told) p.plan.ties.push_back(text);
+    if (text != text_of(p, best) && !has(p.plan.ties, text)) p.plan.ties.push_back(text);
   }
   try_neighbours(p, best.picks, tried);
   std::stable_sort(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "plan/cost.h"
 
@@ -148,13 +149,6 @@ Sharding placed_as(const EinsumPlanner& p, const std::vector<std::size_t>& picks
   return result;
 }
 
-const ReshardPlan& moved(EinsumPlanner& p, std::size_t which, const ArrayInfo& array,
-                         const Sharding& from, const Sharding& to, ReshardFreedom freedom) {
-  const auto [at, fresh] = p.known.try_emplace({which, to_text(from) + to_text(to)});
-  if (fresh) at->second = reshard(p.layer, p.pricing, array, from, to, freedom);
-  return at->second;
-}
-
 bool at_hand(const EinsumOperand& in, const Sharding& need) {
   return std::any_of(in.copies.begin(), in.copies.end(),
                      [&](const Sharding& copy) { return only_slices(copy, need); });
@@ -192,6 +186,32 @@ void refuse_diagonal(const EinsumPlanner& p, EinsumCandidate& c) {
   c.refused =
       fmt::format("computes 1/{} of {}; all of it, were {} one batch dim",
                   p.mesh().size_of(c.diagonal), p.einsum.out.name, fmt::join(dims, " and "));
+}
+
+// What is moved, from where to where: of operand `i`, or (2) of the output.
+struct Reshard {
+  const ArrayInfo& array;
+  const Sharding& from;
+  const Sharding& to;
+  ReshardFreedom freedom;
+};
+Reshard reshard_of(const EinsumPlanner& p, const Sketch& s, std::size_t i) {
+  if (i == 2) return {p.einsum.out, s.candidate.out, s.target, p.einsum.freedom};
+  return {p.in(i).array, p.given[i], s.candidate.operands[i], p.in(i).freedom};
+}
+
+void bound_reshards(EinsumPlanner& p, Sketch& s) {
+  for (const std::size_t i : {0u, 1u, 2u}) {
+    const bool nothing =
+        i == 2 ? !s.candidate.diagonal.empty() : at_hand(p.in(i), s.candidate.operands[i]);
+    if (nothing) continue;
+    const Reshard r = reshard_of(p, s, i);
+    const auto [at, fresh] = p.known.try_emplace({i, to_text(r.from) + to_text(r.to)});
+    SharedReshard& shared = at->second;
+    if (fresh) shared.least = reshard_bound(p.layer, p.pricing, r.array, r.from, r.to, r.freedom);
+    s.reshards[i] = &shared;
+    s.least[i] = shared.least;
+  }
 }
 
 }  // namespace
@@ -247,19 +267,8 @@ Sketch sketch(EinsumPlanner& p, const std::vector<std::size_t>& picks,
   c.flops = step.flops;
   // Without a chip FLOPs break ties only.
   if (p.pricing.rates().peak > FlopsPerSec{}) c.compute = cost(step, p.pricing.rates());
+  bound_reshards(p, s);
   return s;
-}
-
-void bound_reshards(EinsumPlanner& p, Sketch& s) {
-  const EinsumCandidate& c = s.candidate;
-  for (const std::size_t i : {0u, 1u}) {
-    if (at_hand(p.in(i), c.operands[i])) continue;
-    s.least[i] = reshard_bound(p.layer, p.pricing, p.in(i).array, p.given[i], c.operands[i],
-                               p.in(i).freedom);
-  }
-  if (c.diagonal.empty()) {
-    s.least[2] = reshard_bound(p.layer, p.pricing, p.einsum.out, c.out, s.target, p.einsum.freedom);
-  }
 }
 
 bool too_dear(const EinsumPlanner& p, const Sketch& s) {
@@ -268,22 +277,33 @@ bool too_dear(const EinsumPlanner& p, const Sketch& s) {
 
 // Bounds give way to prices one by one, until they exceed the limit.
 std::optional<EinsumCandidate> evaluate(EinsumPlanner& p, Sketch s) {
+  for (const std::size_t i : {0u, 1u, 2u}) {  // other candidates may have found more
+    if (s.reshards[i] != nullptr) s.least[i] = s.reshards[i]->least;
+  }
   EinsumCandidate& c = s.candidate;
-  const auto charge = [&](std::size_t i, const ReshardPlan& plan) {
-    s.least[i] = plan.price;
-    c.communication += plan.price;
-    c.bytes += plan.bytes;
-    return plan;
-  };
-  for (const std::size_t i : {0u, 1u}) {
+  for (const std::size_t i : {0u, 1u, 2u}) {
     if (too_dear(p, s)) return std::nullopt;
-    if (at_hand(p.in(i), c.operands[i])) continue;
-    c.in[i] = charge(i, moved(p, i, p.in(i).array, p.given[i], c.operands[i], p.in(i).freedom));
+    if (s.reshards[i] == nullptr) continue;
+    SharedReshard& shared = *s.reshards[i];
+    Seconds most{std::numeric_limits<double>::infinity()};
+    if (p.limit) most = *p.limit * (1 + kSamePrice) - (s.bound() - s.least[i]);
+    if (!shared.plan && shared.searched < most) {
+      const Reshard r = reshard_of(p, s, i);
+      shared.plan = reshard_within(p.layer, p.pricing, r.array, r.from, r.to, r.freedom, most);
+      shared.searched = most;
+      shared.least = shared.plan ? shared.plan->price : std::max(shared.least, most);
+    }
+    if (!shared.plan) return std::nullopt;
+    s.least[i] = shared.least;
   }
   if (too_dear(p, s)) return std::nullopt;
-  if (!c.diagonal.empty()) return std::move(c);
-  c.after = charge(2, moved(p, 2, p.einsum.out, c.out, s.target, p.einsum.freedom));
-  if (too_dear(p, s)) return std::nullopt;
+  for (const std::size_t i : {0u, 1u, 2u}) {
+    if (s.reshards[i] == nullptr) continue;
+    ReshardPlan& plan = i == 2 ? c.after : c.in[i];
+    plan = *s.reshards[i]->plan;
+    c.communication += plan.price;
+    c.bytes += plan.bytes;
+  }
   return std::move(c);
 }
 
@@ -297,9 +317,7 @@ void try_picks(EinsumPlanner& p, const std::vector<std::size_t>& picks,
     const std::array<Sharding, 2> operands = {placed_as(p, picks, 0, kLeads[lead]),
                                               placed_as(p, picks, 1, kLeads[lead])};
     if (known(operands)) continue;
-    Sketch s = sketch(p, picks, operands);
-    if (p.limit) bound_reshards(p, s);
-    auto candidate = evaluate(p, std::move(s));
+    auto candidate = evaluate(p, sketch(p, picks, operands));
     if (candidate) tried.push_back(*std::move(candidate));
   }
 }

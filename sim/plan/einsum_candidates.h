@@ -52,10 +52,19 @@ struct EinsumCandidate {
   Seconds price() const { return communication + compute; }
 };
 
-// A candidate without its reshards, and bounds on their prices from below.
+// A reshard that some candidates share.
+struct SharedReshard {
+  Seconds least;                    // its price is no less
+  std::optional<ReshardPlan> plan;  // once it is found
+  Seconds searched{-1};             // it is not found: its price is above
+};
+
+// A candidate without its reshards, and bounds on their prices from below: of the operands, then
+// of the output.
 struct Sketch {
   EinsumCandidate candidate;
-  Sharding target;  // of the output
+  Sharding target;                              // of the output
+  std::array<SharedReshard*, 3> reshards = {};  // nullptr: nothing to do
   std::array<Seconds, 3> least;
 
   Seconds bound() const { return candidate.compute + least[0] + least[1] + least[2]; }
@@ -68,7 +77,7 @@ struct EinsumPlanner {
   std::array<Sharding, 2> given;  // layouts of the operands, {U} only where it is legal
   std::vector<AxisChoice> axes;
   EinsumPlan plan;
-  std::map<std::pair<std::size_t, std::string>, ReshardPlan>
+  std::map<std::pair<std::size_t, std::string>, SharedReshard>
       known;                          // by operand (2: C) and layouts
   std::optional<Seconds> limit = {};  // candidates that must cost more are not tried
 
@@ -86,8 +95,6 @@ bool free_hand(const EinsumPlanner& p);
 
 Sketch sketch(EinsumPlanner& p, const std::vector<std::size_t>& picks,
               const std::array<Sharding, 2>& operands);
-// Fills in the bounds, which cost a little.
-void bound_reshards(EinsumPlanner& p, Sketch& s);
 // Above the limit, whatever its reshards cost.
 bool too_dear(const EinsumPlanner& p, const Sketch& s);
 // Bounds give way to prices one by one; nullopt once they exceed the limit.

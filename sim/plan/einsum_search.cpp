@@ -90,7 +90,6 @@ void try_bounded(EinsumPlanner& p, const std::vector<std::vector<std::size_t>>& 
   for (const std::vector<std::size_t>& picks : all) {
     for (const std::array<Sharding, 2>& operands : all_orders(p, picks)) {
       Sketch s = sketch(p, picks, operands);
-      bound_reshards(p, s);
       if (!too_dear(p, s)) open.push_back(std::move(s));
     }
   }

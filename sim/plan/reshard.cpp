@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -234,10 +236,23 @@ Bytes local_bytes(const Layer& layer, const Mesh& mesh, const Sharding& sharding
 
 ReshardPlan reshard(const Layer& layer, PriceBook& pricing, const ArrayInfo& array,
                     const Sharding& from, const Sharding& to, ReshardFreedom freedom) {
+  const Seconds any{std::numeric_limits<double>::infinity()};
+  return *reshard_within(layer, pricing, array, from, to, freedom, any);
+}
+
+std::optional<ReshardPlan> reshard_within(const Layer& layer, PriceBook& pricing,
+                                          const ArrayInfo& array, const Sharding& from,
+                                          const Sharding& to, ReshardFreedom freedom,
+                                          Seconds most) {
   must(from.dims.size() == to.dims.size(), "a reshard keeps the dims");
-  if (only_slices(from, to)) return {};
-  const ReshardTask task{layer, pricing, array, from, to};
+  if (only_slices(from, to)) return ReshardPlan{};
+  ReshardTask task{layer, pricing, array, from, to};
+  // The others are the best of several searches.
+  const bool one_search =
+      freedom == ReshardFreedom::used_axes || freedom == ReshardFreedom::straight;
+  if (one_search && pack(task.mesh(), from) && pack(task.mesh(), to)) task.most = most;
   std::optional<ReshardPlan> plan = search(task, freedom);
+  if (!plan && std::isfinite(task.most / Seconds{1})) return std::nullopt;
   if (!plan) plan = gather_and_cut(task);
   if (freedom == ReshardFreedom::any && pricing.mesh().axes.size() > kAllAxes) {
     take_cheaper(task, *plan, search(task, ReshardFreedom::single_axes));
@@ -248,7 +263,8 @@ ReshardPlan reshard(const Layer& layer, PriceBook& pricing, const ArrayInfo& arr
     step.before.reduction = from.reduction;
     if (!step.after.unreduced.empty()) step.after.reduction = from.reduction;
   }
-  return std::move(*plan);
+  if (plan->price > most) return std::nullopt;
+  return plan;
 }
 
 Seconds reshard_bound(const Layer& layer, PriceBook& pricing, const ArrayInfo& array,

@@ -13,6 +13,7 @@
 // (arXiv:2112.01075), which searches the same primitives.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,11 @@ struct ReshardPlan {
 ReshardPlan reshard(const Layer& layer, PriceBook& pricing, const ArrayInfo& array,
                     const Sharding& from, const Sharding& to,
                     ReshardFreedom freedom = ReshardFreedom::any);
+
+// The same, or nullopt where it costs more than `most`, often without all of the search.
+std::optional<ReshardPlan> reshard_within(const Layer& layer, PriceBook& pricing,
+                                          const ArrayInfo& array, const Sharding& from,
+                                          const Sharding& to, ReshardFreedom freedom, Seconds most);
 
 // A bound from below on the price of that reshard, without a search: the bytes that some device
 // lacks of its block, over all links that the reshard may use at once.

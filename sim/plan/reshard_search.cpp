@@ -16,6 +16,7 @@ namespace {
 constexpr double kByteWeight = 1e-8;
 constexpr double kStepWeight = 1e-10;
 constexpr double kRowWeight = 1e-12;
+constexpr double kMostWeight = 1e-5;       // of a way: above all of these together
 constexpr std::size_t kAlwaysPriced = 24;  // permutations, however many devices: all of four axes
 constexpr double kOutOfPlace = 1e6;        // a dive's, above every price
 
@@ -114,10 +115,11 @@ class Blocks {
 class Search {
  public:
   Search(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
-         const SearchLimits& limits)
+         const SearchLimits& limits, Seconds most)
       : task_(task), scope_(scope), from_(from), limits_(limits), blocks_(task, scope) {
     whole_ = blocks_.whole();
     unit_ = whole_ / task.pricing.slowest_link();
+    limits_.below = std::min(limits_.below, most / unit_ * (1 + 1e-9) + kMostWeight);
     const auto devices = static_cast<std::size_t>(scope.mesh.size_of(scope.mesh.names()));
     most_priced_ = std::clamp(limits.sends / devices, kAlwaysPriced, limits.permutations);
   }
@@ -130,6 +132,7 @@ class Search {
       queue_.pop();
       if (settled_.contains(item.step.after)) continue;
       if (item.unpriced) {
+        if (is_reached(item.step.after, item.cost)) continue;
         if (++priced_ > most_priced_) return best_in_sight();
         price_permute(item);
         continue;
@@ -179,6 +182,11 @@ class Search {
     return price / unit_ + kByteWeight * (bytes / whole_) + kStepWeight + kRowWeight * step.row;
   }
 
+  bool is_reached(PackedLayout layout, double cost) const {  // for no more than that
+    const auto known = best_.find(layout);
+    return known != best_.end() && known->second <= cost;
+  }
+
   void push(double cost, const PlacedAxes& at, int parent, bool unpriced, const ReshardStep& step) {
     if (!unpriced) {
       const auto [known, fresh] = best_.try_emplace(step.after, cost);
@@ -203,7 +211,7 @@ class Search {
       row.steps(scope_, node.step.after, at, steps_);
     }
     for (const ReshardStep& step : steps_) {
-      if (settled_.contains(step.after)) continue;
+      if (settled_.contains(step.after) || is_reached(step.after, node.cost)) continue;
       const std::optional<Collective> kind =
           reshard_primitives()[static_cast<std::size_t>(step.row)].kind;
       const PlacedAxes then = places(step.after);
@@ -314,7 +322,11 @@ Seconds least_price(const ReshardTask& task, const ReshardScope& scope, PackedLa
 
 SearchResult find_path(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
                        const SearchLimits& limits) {
-  return Search(task, scope, from, limits).run();
+  const Seconds any{std::numeric_limits<double>::infinity()};
+  SearchResult found = Search(task, scope, from, limits, limits.dive ? any : task.most).run();
+  // What is in sight at a limit does not depend on what the answer may cost.
+  if (found.given_up && task.most < any) found = Search(task, scope, from, limits, any).run();
+  return found;
 }
 
 }  // namespace shardsim

@@ -22,6 +22,8 @@ struct ReshardTask {
   const ArrayInfo& array;
   const Sharding& from;
   const Sharding& to;
+  // What the answer may cost; a search ends once it is certain that it costs more.
+  Seconds most{std::numeric_limits<double>::infinity()};
 
   const Mesh& mesh() const { return pricing.mesh(); }
   Bytes local(const Sharding& sharding) const {
@@ -56,6 +58,7 @@ struct SearchResult {
 // A bound from below on every way, in seconds: what find_path() begins with.
 Seconds least_price(const ReshardTask& task, const ReshardScope& scope, PackedLayout from);
 
+// No path and not given up: every way costs more than the task allows, or than `limits.below`.
 SearchResult find_path(const ReshardTask& task, const ReshardScope& scope, PackedLayout from,
                        const SearchLimits& limits);
 
