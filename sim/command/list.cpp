@@ -124,13 +124,15 @@ Rows list_collectives() {
 }
 
 Rows list_schedules() {
-  Rows rows = {{"schedule", "also", "stages per rank", "what it is"}};
+  Rows rows = {{"schedule", "stages per rank", "what it is; also called"}};
   for (const ScheduleRow& row : schedules()) {
-    rows.push_back({std::string(row.name), fmt::format("{}", fmt::join(row.aliases, " ")),
+    std::string text(row.help);
+    if (!row.aliases.empty()) text += fmt::format("; also {}", fmt::join(row.aliases, ", "));
+    rows.push_back({std::string(row.name),
                     row.fewest_chunks == row.most_chunks
                         ? fmt::format("{}", row.fewest_chunks)
                         : fmt::format("{} or more", row.fewest_chunks),
-                    std::string(row.help)});
+                    std::move(text)});
   }
   return rows;
 }
