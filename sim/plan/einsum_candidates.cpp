@@ -200,13 +200,25 @@ Reshard reshard_of(const EinsumPlanner& p, const Sketch& s, std::size_t i) {
   return {p.in(i).array, p.given[i], s.candidate.operands[i], p.in(i).freedom};
 }
 
+// Equal for equal layouts of one array, and only for those.
+std::string key_of(const Sharding& layout) {
+  std::string key;
+  const auto add = [&](const Names& axes) {
+    for (const std::string& axis : axes) key += axis, key += ',';
+    key += ';';
+  };
+  for (const DimLayout& dim : layout.dims) add(dim.axes);
+  add(layout.unreduced);
+  return key;
+}
+
 void bound_reshards(EinsumPlanner& p, Sketch& s) {
   for (const std::size_t i : {0u, 1u, 2u}) {
     const bool nothing =
         i == 2 ? !s.candidate.diagonal.empty() : at_hand(p.in(i), s.candidate.operands[i]);
     if (nothing) continue;
     const Reshard r = reshard_of(p, s, i);
-    const auto [at, fresh] = p.known.try_emplace({i, to_text(r.from) + to_text(r.to)});
+    const auto [at, fresh] = p.known.try_emplace({i, key_of(r.from) + key_of(r.to)});
     SharedReshard& shared = at->second;
     if (fresh) shared.least = reshard_bound(p.layer, p.pricing, r.array, r.from, r.to, r.freedom);
     s.reshards[i] = &shared;
@@ -281,7 +293,11 @@ std::optional<EinsumCandidate> evaluate(EinsumPlanner& p, Sketch s) {
     if (s.reshards[i] != nullptr) s.least[i] = s.reshards[i]->least;
   }
   EinsumCandidate& c = s.candidate;
-  for (const std::size_t i : {0u, 1u, 2u}) {
+  std::array<std::size_t, 3> order = {0, 1, 2};  // the largest first: it may settle the matter
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return s.least[a] != s.least[b] ? s.least[a] > s.least[b] : a < b;
+  });
+  for (const std::size_t i : order) {
     if (too_dear(p, s)) return std::nullopt;
     if (s.reshards[i] == nullptr) continue;
     SharedReshard& shared = *s.reshards[i];
