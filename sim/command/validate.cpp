@@ -47,6 +47,19 @@ Outcome execute_command(std::vector<std::string> words) {
 
 namespace {
 
+// Options that say nothing beside --list or --regime.
+void refuse_together(const ValidateArguments& args, std::vector<Problem>& problems) {
+  const auto refuse = [&](const char* option, const std::string& text, const char* beside) {
+    problems.push_back({argument_pos(option, text),
+                        fmt::format("expected no {} with {}, found one", option, beside), ""});
+  };
+  if (args.list && args.regime) refuse("--list", "--list", "--regime");
+  if (args.list && args.out) refuse("--out", *args.out, "--list");
+  if (args.regime && args.only) refuse("--only", *args.only, "--regime");
+  if (args.regime && args.rows) refuse("--rows", *args.rows, "--regime");
+  if (args.regime && args.format == "json") refuse("--format", args.format, "--regime");
+}
+
 std::vector<LedgerRow> read_ledger(const ValidateArguments& args) {
   std::vector<Problem> problems;
   std::vector<LedgerRow> rows;
@@ -54,7 +67,7 @@ std::vector<LedgerRow> read_ledger(const ValidateArguments& args) {
   for (const std::string& name : names_in(kLedger)) {
     read_rows((fs::path(data_dir()) / kLedger.folder / (name + ".yaml")).string(), rows, problems);
   }
-  if (!args.rows.empty()) read_rows(args.rows, rows, problems);
+  if (args.rows) read_rows(*args.rows, rows, problems);
   check_rows(rows, problems);
   throw_if_any(problems);
   return rows;
@@ -62,15 +75,15 @@ std::vector<LedgerRow> read_ledger(const ValidateArguments& args) {
 
 // Whether --only (or nothing) asks for each row.
 std::vector<bool> chosen_rows(const ValidateArguments& args, const std::vector<LedgerRow>& rows) {
-  std::vector<bool> chosen(rows.size(), args.only.empty());
-  if (args.only.empty()) return chosen;
+  std::vector<bool> chosen(rows.size(), !args.only);
+  if (!args.only) return chosen;
   std::vector<Problem> problems;
   std::vector<std::string> ids;
   for (const LedgerRow& row : rows) ids.push_back(row.id);
-  const SourcePos pos = argument_pos("--only", args.only);
-  for (std::size_t from = 0; from <= args.only.size();) {
-    const std::size_t comma = std::min(args.only.find(',', from), args.only.size());
-    const std::string id(trimmed(std::string_view(args.only).substr(from, comma - from)));
+  const SourcePos pos = argument_pos("--only", *args.only);
+  for (std::size_t from = 0; from <= args.only->size();) {
+    const std::size_t comma = std::min(args.only->find(',', from), args.only->size());
+    const std::string id(trimmed(std::string_view(*args.only).substr(from, comma - from)));
     const auto at = std::find(ids.begin(), ids.end(), id);
     if (at == ids.end()) {
       problems.push_back(
@@ -111,12 +124,13 @@ LedgerResult evaluate_rows(const std::vector<LedgerRow>& rows, const std::vector
 void validate_command(const ValidateArguments& args) {
   std::vector<Problem> problems;
   require_format(args.format, problems);
+  refuse_together(args, problems);
   throw_if_any(problems);
-  if (!args.out.empty()) require_writable_directory(args.out);
+  if (args.out) require_writable_directory(*args.out);
   Commands commands(execute_command);
   if (args.regime) {
     const std::vector<RegimePoint> points = regime(commands);
-    if (!args.out.empty()) write_files(regime_files(points, args.out));
+    if (args.out) write_files(regime_files(points, *args.out));
     print(regime_map(points));
     return;
   }
@@ -127,20 +141,20 @@ void validate_command(const ValidateArguments& args) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (chosen[i]) listed.push_back(rows[i]);
     }
-    print(ledger_list(listed));
+    print(args.format == "json" ? to_json(ledger_list_json(listed)) : ledger_list(listed));
     return;
   }
   const LedgerResult result = evaluate_rows(rows, chosen, commands);
-  if (!args.out.empty()) {
-    std::vector<OutputFile> files = ledger_files(result, args.out);
-    for (OutputFile& file : regime_files(regime(commands), args.out)) {
+  if (args.out) {
+    std::vector<OutputFile> files = ledger_files(result, *args.out);
+    for (OutputFile& file : regime_files(regime(commands), *args.out)) {
       files.push_back(std::move(file));
     }
     write_files(files);
   }
   print(args.format == "json" ? to_json(ledger_json(result))
-        : args.only.empty()   ? ledger_summary(result)
-                              : ledger_details(result));
+        : args.only           ? ledger_details(result)
+                              : ledger_summary(result));
   if (const int failed = failed_rows(result); failed > 0) {
     throw CheckFailed(fmt::format("{} row{} of the ledger failed", failed, failed == 1 ? "" : "s"));
   }

@@ -1,6 +1,7 @@
 // `shardsim validate`: the formula ledger, evaluated.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,9 +9,10 @@
 
 namespace shardsim {
 
-// As written on the command line; empty: not given.
+// As written on the command line.
 struct ValidateArguments {
-  std::string out, only, rows, format = "text";
+  std::optional<std::string> out, only, rows;
+  std::string format = "text";
   bool list = false, regime = false;
 };
 

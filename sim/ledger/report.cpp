@@ -154,6 +154,9 @@ std::string details_of(const RowResult& row) {
   for (const auto& [name, command] : commands_of(row)) {
     text += fmt::format("  {} = {}\n", name, command);  // not wrapped: it is to be copied
   }
+  if (text.find(" configs/") != std::string::npos) {
+    text += indented("from", "the folder of the project, where configs/ is");
+  }
   return text;
 }
 
@@ -317,7 +320,8 @@ std::string ledger_summary(const LedgerResult& result) {
     text += fmt::format("\nFAILED: {}\n", rows_word(static_cast<std::size_t>(failed)));
     for (const RowResult& row : result.rows) {
       if (row.failures.empty()) continue;
-      text += indented(row.row->id, row.row->statement) + failures_text(row);
+      text += fmt::format("  {}\n", row.row->id) + indented("statement", row.row->statement) +
+              failures_text(row);
     }
   }
   return text +
@@ -331,16 +335,29 @@ std::string ledger_details(const LedgerResult& result) {
   return text;
 }
 
+static std::string recorded_text(const LedgerRow& row) {
+  if (row.status == RowStatus::simulated) return std::string(to_text(row.verdict));
+  return row.status == RowStatus::repeat ? "as " + row.same_as : status_text(row.status);
+}
+
 std::string ledger_list(const std::vector<LedgerRow>& rows) {
   Rows table = {{"row", "group", "recorded", "statement"}};
   for (const LedgerRow& row : rows) {
-    const std::string recorded = row.status == RowStatus::simulated
-                                     ? std::string(to_text(row.verdict))
-                                 : row.status == RowStatus::repeat ? "as " + row.same_as
-                                                                   : status_text(row.status);
-    table.push_back({row.id, row.group, recorded, row.statement});
+    table.push_back({row.id, row.group, recorded_text(row), row.statement});
   }
   return rows_text(table);
+}
+
+Json ledger_list_json(const std::vector<LedgerRow>& rows) {
+  Array list;
+  for (const LedgerRow& row : rows) {
+    list.push_back(Object{{"id", row.id},
+                          {"group", row.group},
+                          {"recorded", recorded_text(row)},
+                          {"statement", row.statement},
+                          {"source", row.source}});
+  }
+  return Json(std::move(list));
 }
 
 Json ledger_json(const LedgerResult& result) {

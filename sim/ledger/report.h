@@ -23,6 +23,7 @@ std::string ledger_summary(const LedgerResult& result);
 std::string ledger_details(const LedgerResult& result);
 // ids and statements, nothing simulated.
 std::string ledger_list(const std::vector<LedgerRow>& rows);
+Json ledger_list_json(const std::vector<LedgerRow>& rows);
 
 Json ledger_json(const LedgerResult& result);
 // ledger.md, ledger.json and ledger.csv (a line a point) in a directory.
