@@ -95,6 +95,7 @@ TEST_CASE("schedules: closed forms are what is replayed wherever their condition
   std::mt19937 random(7);
   const auto cost = [&] { return Seconds{static_cast<double>(random() % 12 + 1)}; };
   for (const ScheduleRow& row : schedules()) {
+    if (row.closed_forms == no_forms) continue;
     std::map<std::string, int> held;  // by formula
     for_each_ask(row, [&](ScheduleAsk ask) {
       for (int trial = 0; trial < 24; ++trial) {
@@ -138,7 +139,7 @@ TEST_CASE("schedules: closed forms are what is replayed wherever their condition
         }
       }
     });
-    if (row.closed_forms != no_forms) CHECK(!held.empty());
+    CHECK(!held.empty());
     for (const auto& [formula, times] : held) {
       CAPTURE(formula);
       CHECK(times >= 10);
