@@ -380,6 +380,37 @@ TEST_CASE("planning on four axes and five dims is quick and deterministic") {
   CHECK(us[100] < 5000);  // far above what is measured: test machines are loaded
 }
 
+TEST_CASE("a search within a price finds the same way, and none below its price") {
+  const Layer layer = square_layer(5, 64);
+  std::mt19937 random(11);
+  for (const Mesh& m :
+       {mesh({{"X", 4}, {"Y", 4}}), mesh({{"X", 4}, {"Y", 4}, {"Z", 4}, {"P", 2}})}) {
+    PriceBook pricing = torus_pricing(m);
+    int priced = 0;
+    for (int round = 0; round < 60; ++round) {
+      const Pair pair = random_pair(m, layer, random);
+      CAPTURE(to_text(pair.from));
+      CAPTURE(to_text(pair.to));
+      for (const ReshardFreedom freedom :
+           {ReshardFreedom::any, ReshardFreedom::used_axes, ReshardFreedom::straight}) {
+        const auto within = [&](Seconds most) {
+          return reshard_within(layer, pricing, {"A", 2}, pair.from, pair.to, freedom, most);
+        };
+        const ReshardPlan plan = reshard(layer, pricing, {"A", 2}, pair.from, pair.to, freedom);
+        for (const double more : {1.0, 1.5}) {
+          const std::optional<ReshardPlan> same = within(plan.price * more);
+          REQUIRE(same.has_value());
+          CHECK(lines(same->steps) == lines(plan.steps));
+        }
+        if (plan.price == Seconds{}) continue;
+        ++priced;
+        for (const double less : {1 - 1e-6, 0.5}) CHECK(!within(plan.price * less));
+      }
+    }
+    CHECK(priced > 50);
+  }
+}
+
 // Every way starts, goes on and ends where it should.
 void check_connected(const ReshardPlan& plan, const Sharding& from, const Sharding& to) {
   Sharding now = from;
