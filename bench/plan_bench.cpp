@@ -33,6 +33,9 @@ void plan_405b(benchmark::State& state) {
                "mesh={X: [x], Y: [y], Z: [z]}", "sharding={fsdp: [X, Y], tp: Z, sp: true}",
                "batch={global: 2048, length: 8192}"});
 }
+void plan_70b(benchmark::State& state) {
+  prepare_run(state, "/configs/runs/llama3-70b-v5p-64.yaml", {});
+}
 void plan_hostile(benchmark::State& state) {
   prepare_run(state, "/bench/hostile.yaml", {});
 }
@@ -86,6 +89,7 @@ void worst_reshard(benchmark::State& state) {
 }
 
 BENCHMARK(plan_405b)->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_70b)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_hostile)->Unit(benchmark::kMillisecond);
 BENCHMARK(worst_reshard)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 
