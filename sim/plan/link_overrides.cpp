@@ -251,10 +251,8 @@ class Overrides {
     if (cut) {
       refuse(o.missing.pos,
              "expected missing for a link between two nodes, found it for a port of a switch",
-             "its device would be cut off");
-    } else if (o.missing.given && o.missing.value && cluster_.levels.size() > 1) {
-      refuse(o.missing.pos,
-             fmt::format("expected missing in a cluster of one level, found {}", cluster_.text));
+             "its device would be cut off; of several cables that make one port, give the "
+             "bandwidth that is left");
     }
   }
 

@@ -129,47 +129,11 @@ std::vector<Route> along(const Cluster& cluster, std::pair<int, int> parts,
   return result;
 }
 
-// From `at` to `target`, which differ in no axis outside level `outermost`.
-std::vector<Route> within(const Cluster& cluster, int outermost, Coordinates at,
-                          const Coordinates& target) {
-  const auto differs = [&](int level) {
-    for (std::size_t i = 0; i < at.size(); ++i) {
-      if (cluster.axes[i].level == level && at[i] != target[i]) return true;
-    }
-    return false;
-  };
-  int l = outermost;
-  while (l >= 0 && !differs(l)) --l;
-  if (l < 0) return {};
-  const Level& level = cluster.levels[static_cast<std::size_t>(l)];
-  if (!level.up.empty() && !level.rails) {
-    return {through_switch(cluster, level, at, target)};
-  }
-  // First to the right position inside, then across.
-  Coordinates inside = at;
-  for (std::size_t i = 0; i < at.size(); ++i) {
-    if (cluster.axes[i].level < l) inside[i] = target[i];
-  }
-  std::vector<Route> result = within(cluster, l - 1, at, inside);
-  if (result.empty()) result.push_back({});
-  if (!level.up.empty()) {
-    return joined(result, {through_switch(cluster, level, inside, target)});
-  }
-  for (int i = 0; i < static_cast<int>(at.size());) {
-    const std::pair<int, int> parts = cluster.parts_of(i);
-    if (cluster.axes[static_cast<std::size_t>(i)].level == l) {
-      const std::vector<Route> next = along(cluster, parts, target, inside);
-      if (!next.empty()) result = joined(result, next);
-    }
-    i = parts.second;
-  }
-  return result;
-}
-
 // Towards one node: links from every node (-1: no way), and how many shortest paths.
 struct Towards {
   std::vector<int> hops;
   std::vector<double> paths;
+  std::vector<std::uint32_t> next;  // [nodes] the first edge on one of them
 };
 
 struct Edge {
@@ -177,11 +141,16 @@ struct Edge {
   LinkId link;
 };
 
-// The links that join nodes and are not missing, by the node that they leave, in the order of their
-// ids: ports in their order, so that translations keep it.
-std::vector<Edge> edges_of(const Cluster& cluster) {
+// The links of a level that join nodes and are not missing, by the node that they leave, in the
+// order of their ids: ports in their order, so that translations keep it. A graph is one level.
+std::vector<Edge> edges_of(const Cluster& cluster, int level) {
   std::vector<Edge> edges;
   for (std::uint32_t id = 0; id < cluster.link_count(); ++id) {
+    const bool cable = id >= cluster.port_links();
+    const auto its_level = [&](const Port& port) {
+      return cluster.axes[static_cast<std::size_t>(port.axis)].level;
+    };
+    if (!cable && its_level(cluster.port(LinkId{id})) != level) continue;
     const auto nodes = ends(cluster, LinkId{id});
     if (nodes && !cluster.missing(LinkId{id}))
       edges.push_back({nodes->first, nodes->second, LinkId{id}});
@@ -227,8 +196,8 @@ bool broken(const Cluster& cluster, const std::vector<Route>& all) {
 }  // namespace
 
 struct Router::Graph {
-  explicit Graph(const Cluster& cluster)
-      : edges(edges_of(cluster)), backwards(search_graph(edges, node_count(cluster), true)) {
+  Graph(const Cluster& cluster, int level)
+      : edges(edges_of(cluster, level)), backwards(search_graph(edges, node_count(cluster), true)) {
     first.assign(node_count(cluster) + 1, 0);
     for (const Edge& e : edges) ++first[e.from + 1];
     std::partial_sum(first.begin(), first.end(), first.begin());
@@ -241,12 +210,15 @@ struct Router::Graph {
     t.hops = hops_from(backwards, node);
     t.paths.assign(t.hops.size(), 0.0);
     t.paths[node] = 1;
+    t.next.assign(t.hops.size(), 0);
     std::vector<std::uint32_t> order(t.hops.size());
     std::iota(order.begin(), order.end(), 0u);
     std::sort(order.begin(), order.end(), [&](auto a, auto b) { return t.hops[a] < t.hops[b]; });
     for (const std::uint32_t v : order) {
-      for (std::uint32_t e = first[v]; t.hops[v] > 0 && e < first[v + 1]; ++e) {
-        if (t.hops[edges[e].to] == t.hops[v] - 1) t.paths[v] += t.paths[edges[e].to];
+      for (std::uint32_t e = first[v + 1]; t.hops[v] > 0 && e-- > first[v];) {
+        if (t.hops[edges[e].to] != t.hops[v] - 1) continue;
+        t.paths[v] += t.paths[edges[e].to];
+        t.next[v] = e;
       }
     }
     return t;
@@ -257,7 +229,7 @@ struct Router::Graph {
     std::vector<LinkId> links;
     while (t.hops[from] > 0) {
       std::uint32_t taken = 0;
-      for (std::uint32_t e = first[from]; e < first[from + 1]; ++e) {
+      for (std::uint32_t e = t.next[from]; e < first[from + 1]; ++e) {
         if (t.hops[edges[e].to] != t.hops[from] - 1) continue;
         taken = e;
         if (rank < t.paths[edges[e].to]) break;
@@ -275,38 +247,98 @@ struct Router::Graph {
   std::unordered_map<std::uint32_t, Towards> known;
 };
 
-Router::Router(const Cluster& cluster) : cluster_(cluster) {}
+Router::Router(const Cluster& cluster) : cluster_(cluster), graphs_(cluster.levels.size()) {}
 Router::~Router() = default;
 
-std::vector<Route> Router::shortest(DeviceId from, DeviceId to, int most) {
-  if (!graph_) graph_ = std::make_unique<Graph>(cluster_);
-  const Towards& t = graph_->towards(static_cast<std::uint32_t>(to));
-  const double paths = t.paths[static_cast<std::size_t>(from)];
+Router::Graph& Router::graph(int level) {
+  std::unique_ptr<Graph>& made = graphs_[static_cast<std::size_t>(level)];
+  if (!made) made = std::make_unique<Graph>(cluster_, level);
+  return *made;
+}
+
+int Router::paths(int level, DeviceId from, DeviceId to, int most) {
+  const double paths =
+      graph(level).towards(static_cast<std::uint32_t>(to)).paths[static_cast<std::size_t>(from)];
   must(paths >= 1, "every device of a cluster reaches every other");
-  const int taken = static_cast<int>(std::min<double>(paths, most));
+  return static_cast<int>(std::min<double>(paths, most));
+}
+
+std::vector<Route> Router::shortest(int level, DeviceId from, DeviceId to, int most) {
+  const int taken = paths(level, from, to, most);
+  const Graph& on = graph(level);
+  const Towards& t = graph(level).towards(static_cast<std::uint32_t>(to));
   std::vector<Route> result;
+  result.reserve(static_cast<std::size_t>(taken));
   for (int i = 0; i < taken; ++i) {
     Route route{1.0 / taken, {}, {}};
-    const double rank = std::floor((i + 0.5) * paths / taken);
-    route.links = graph_->path(static_cast<std::uint32_t>(from), t, rank);
+    const double rank = std::floor((i + 0.5) * t.paths[static_cast<std::size_t>(from)] / taken);
+    route.links = on.path(static_cast<std::uint32_t>(from), t, rank);
     for (const LinkId link : route.links) route.latency += cluster_.latency(link);
     result.push_back(std::move(route));
   }
   return result;
 }
 
+std::vector<Route> Router::within(int outermost, std::vector<int> at,
+                                  const std::vector<int>& target) {
+  const Cluster& cluster = cluster_;
+  const auto differs = [&](int level) {
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (cluster.axes[i].level == level && at[i] != target[i]) return true;
+    }
+    return false;
+  };
+  int l = outermost;
+  while (l >= 0 && !differs(l)) --l;
+  if (l < 0) return {};
+  const Level& level = cluster.levels[static_cast<std::size_t>(l)];
+  if (!level.up.empty() && !level.rails) {
+    return {through_switch(cluster, level, at, target)};
+  }
+  // First to the right position inside, then across.
+  Coordinates inside = at;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (cluster.axes[i].level < l) inside[i] = target[i];
+  }
+  std::vector<Route> result = within(l - 1, at, inside);
+  if (result.empty()) result.push_back({});
+  if (!level.up.empty()) {
+    return joined(result, {through_switch(cluster, level, inside, target)});
+  }
+  const DeviceId entry = cluster.device(inside);
+  std::vector<Route> across = {{}};
+  for (int i = 0; i < static_cast<int>(at.size());) {
+    const std::pair<int, int> parts = cluster.parts_of(i);
+    if (cluster.axes[static_cast<std::size_t>(i)].level == l) {
+      const std::vector<Route> next = along(cluster, parts, target, inside);
+      if (!next.empty()) across = joined(across, next);
+    }
+    i = parts.second;
+  }
+  if (broken(cluster, across)) across = shortest(l, entry, cluster.device(target), kMostDetours);
+  return joined(result, across);
+}
+
+bool Router::on_graph() const {
+  return cluster_.axes.front().wiring == Wiring::graph;
+}
+
 std::vector<Route> Router::routes(DeviceId from, DeviceId to) {
   must(from != to, "a route leads to another device");
-  if (cluster_.axes.front().wiring == Wiring::graph) return shortest(from, to, kMostPaths);
-  std::vector<Route> regular = within(cluster_, static_cast<int>(cluster_.levels.size()) - 1,
-                                      cluster_.coordinates(from), cluster_.coordinates(to));
-  return broken(cluster_, regular) ? shortest(from, to, kMostDetours) : regular;
+  if (on_graph()) return shortest(0, from, to, kMostPaths);
+  return within(static_cast<int>(cluster_.levels.size()) - 1, cluster_.coordinates(from),
+                cluster_.coordinates(to));
+}
+
+int Router::split(DeviceId from, DeviceId to) {
+  return on_graph() ? paths(0, from, to, kMostPaths) : static_cast<int>(routes(from, to).size());
 }
 
 std::vector<Route> Router::neighbour(DeviceId from, DeviceId to, int axis, int direction) {
-  if (cluster_.axes.front().wiring == Wiring::graph) return shortest(from, to, kMostPaths);
+  if (on_graph()) return shortest(0, from, to, kMostPaths);
   std::vector<Route> regular = {hop(cluster_, from, axis, direction)};
-  return broken(cluster_, regular) ? shortest(from, to, kMostDetours) : regular;
+  const int level = cluster_.axes[static_cast<std::size_t>(axis)].level;
+  return broken(cluster_, regular) ? shortest(level, from, to, kMostDetours) : regular;
 }
 
 std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to) {
@@ -331,13 +363,36 @@ Route through_switch(const Cluster& cluster, DeviceId device, int axis) {
   return through_switch(cluster, cluster.levels[static_cast<std::size_t>(on.level)], at, at);
 }
 
+namespace {
+
+// The device in the same place outside the level, in its first place there.
+DeviceId first_of(const Cluster& cluster, DeviceId device, int level) {
+  Coordinates at = cluster.coordinates(device);
+  for (std::size_t i = 0; i < at.size(); ++i)
+    if (cluster.axes[i].level == level) at[i] = 0;
+  return cluster.device(at);
+}
+
+}  // namespace
+
 std::optional<std::pair<DeviceId, DeviceId>> unreachable_pair(const Cluster& cluster) {
-  const std::vector<Edge> edges = edges_of(cluster);
-  for (const bool backwards : {false, true}) {
-    const std::vector<int> hops = hops_from(search_graph(edges, node_count(cluster), backwards), 0);
-    for (std::uint32_t d = 1; d < static_cast<std::uint32_t>(cluster.devices()); ++d) {
-      if (hops[d] >= 0) continue;
-      return backwards ? std::pair{DeviceId{d}, DeviceId{0}} : std::pair{DeviceId{0}, DeviceId{d}};
+  const std::size_t nodes = node_count(cluster);
+  const auto root = static_cast<std::uint32_t>(nodes);  // leads to the first device of every part
+  for (int level = 0; level < static_cast<int>(cluster.levels.size()); ++level) {
+    if (!cluster.levels[static_cast<std::size_t>(level)].up.empty()) continue;
+    for (const bool backwards : {false, true}) {
+      std::vector<Edge> edges = edges_of(cluster, level);
+      if (backwards)
+        for (Edge& e : edges) std::swap(e.from, e.to);
+      for (std::uint32_t d = 0; d < static_cast<std::uint32_t>(cluster.devices()); ++d) {
+        if (first_of(cluster, DeviceId{d}, level) == DeviceId{d}) edges.push_back({root, d, {}});
+      }
+      const std::vector<int> hops = hops_from(search_graph(edges, nodes + 1, false), root);
+      for (std::uint32_t d = 0; d < static_cast<std::uint32_t>(cluster.devices()); ++d) {
+        if (hops[d] >= 0) continue;
+        const DeviceId first = first_of(cluster, DeviceId{d}, level);
+        return backwards ? std::pair{DeviceId{d}, first} : std::pair{first, DeviceId{d}};
+      }
     }
   }
   return std::nullopt;

@@ -5,10 +5,10 @@
 // both directions (a router that sends all ties one way makes AllToAll (N+2)/(8N) instead of 1/8 of
 // V/W1, Scaling Book ch. 3 and its problems).
 //
-// On an explicit graph, and where a link of that way is missing, a message takes the paths with the
-// fewest links, whatever their latency, and is split evenly over all of them; of more than
-// kMostPaths (kMostDetours of a grid), over so many spread evenly among them (the door to
-// Boost.Graph). Devices pass messages on like switches.
+// On an explicit graph, and inside a grid level where a link of that way is missing, a message
+// takes the paths with the fewest links there, whatever their latency, and is split evenly over all
+// of them; of more than kMostPaths (kMostDetours of a grid), over so many spread evenly among them
+// (the door to Boost.Graph). Devices pass messages on like switches.
 #pragma once
 
 #include <memory>
@@ -40,15 +40,23 @@ class Router {
 
   // REQUIRES: from != to. Shares sum to 1.
   std::vector<Route> routes(DeviceId from, DeviceId to);
+  // Over how many of them a message is split.
+  int split(DeviceId from, DeviceId to);
   // To the neighbour along an axis, as hop() says, while its links are there.
   std::vector<Route> neighbour(DeviceId from, DeviceId to, int axis, int direction);
 
  private:
   struct Graph;
-  std::vector<Route> shortest(DeviceId from, DeviceId to, int most);
+  Graph& graph(int level);
+  bool on_graph() const;
+  // From `at` to `target`, which differ in no axis outside level `outermost`.
+  std::vector<Route> within(int outermost, std::vector<int> at, const std::vector<int>& target);
+  // The paths with the fewest links inside a level that are taken, and how many.
+  std::vector<Route> shortest(int level, DeviceId from, DeviceId to, int most);
+  int paths(int level, DeviceId from, DeviceId to, int most);
 
   const Cluster& cluster_;
-  std::unique_ptr<Graph> graph_;  // made when it is needed
+  std::vector<std::unique_ptr<Graph>> graphs_;  // [levels] made when they are needed
 };
 
 std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to);
@@ -60,7 +68,8 @@ Route hop(const Cluster& cluster, DeviceId from, int axis, int direction);
 // Up to the switch of a star axis and back down to the same device; the latency counts once.
 Route through_switch(const Cluster& cluster, DeviceId device, int axis);
 
-// Two devices of which the second cannot be reached from the first.
+// Two devices of one grid of a level, or of a graph, of which the second cannot be reached from the
+// first there.
 std::optional<std::pair<DeviceId, DeviceId>> unreachable_pair(const Cluster& cluster);
 
 // The devices or switches that a link leads from and to; nothing for a port of a switch and for one
