@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/problem.h"
@@ -236,6 +237,24 @@ struct Calls {
   std::vector<std::string> reasons;  // [calls] of the algorithm
 };
 
+// On a graph the choice of an algorithm routes every message; what no algorithm can do within the
+// limit is refused before.
+void refuse_unroutable(const CollectiveArguments& args, const Wanted& wanted,
+                       const CollectiveCall& call, const CollectiveRequest& request) {
+  const GroupNet net = group_net(request.cluster, call.axes);
+  if (net.graph == nullptr || net.axes.empty()) return;
+  const Fold fold = Fold::full(request.cluster);  // nothing of a graph is folded
+  std::optional<double> fewest;
+  for (const AlgorithmRow* row : considered(call.ask, net)) {
+    if (wanted.algorithm != "auto" && wanted.algorithm != row->name) continue;
+    CollectiveCall its = call;
+    its.algorithm = row;
+    const double ops = estimated_ops(its, request.cluster, fold, request.grain);
+    fewest = std::min(ops, fewest.value_or(ops));
+  }
+  refuse_too_many_ops(fewest.value_or(0), false, argument_pos("--topology", args.topology));
+}
+
 Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kinds, Bytes size,
                  const CollectiveRequest& request, std::vector<Problem>& problems) {
   const Cluster& cluster = request.cluster;
@@ -269,6 +288,7 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
     SourcePos pos = wanted.pos;
     if (call.ask.window > 0) pos = argument_pos("--window", std::to_string(call.ask.window));
     if (call.ask.pieces > 0) pos = argument_pos("--pieces", std::to_string(call.ask.pieces));
+    refuse_unroutable(args, wanted, call, request);
     const AlgorithmChoice choice = pick_algorithm(wanted.algorithm, call, cluster, pos, problems);
     call.algorithm = choice.row;
     made.reasons.push_back(choice.reason);

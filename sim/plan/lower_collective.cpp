@@ -8,6 +8,7 @@
 #include "plan/algorithm_parts.h"
 #include "plan/composite.h"
 #include "plan/permute.h"
+#include "plan/routed_load.h"
 
 namespace shardsim {
 
@@ -219,7 +220,11 @@ double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const F
   for (const GroupAxis& axis : net.axes) {
     if (routed && !star(net) && net.graph == nullptr) links += axis.size / (2.0 * axis.ports);
   }
-  const double messages = call.algorithm->sends_per_rank(ask, net) * classes;
+  double messages = call.algorithm->sends_per_rank(ask, net) * classes;
+  if (net.graph != nullptr) {
+    using Pairs = RoutedLoads::Pairs;
+    messages *= RoutedLoads(net).mean_paths(routed ? Pairs::any : Pairs::next);
+  }
   return messages * (1 + links / 10) * weight;
 }
 

@@ -1,6 +1,7 @@
 #include "plan/routed_load.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardsim {
 
@@ -57,6 +58,30 @@ RoutedLoad RoutedLoads::of_displacement(int displacement) {
     messages.emplace_back(rank, ((rank + displacement) % ranks + ranks) % ranks);
   }
   return of(messages);
+}
+
+double RoutedLoads::mean_paths(Pairs pairs) {
+  constexpr int kMostDestinations = 64;
+  constexpr double kGolden = 0.6180339887498949;  // its multiples modulo 1 fall between each other
+                                                  // (Weyl sequence): no stride of leaves is met
+  const int ranks = net_.ranks();
+  const auto all = static_cast<double>(bases_.size()) * ranks;
+  const int taken = static_cast<int>(std::min<double>(all, kMostDestinations));
+  double paths = 0, messages = 0;
+  for (int i = 0; i < taken; ++i) {
+    const double place =
+        taken < kMostDestinations ? i : all * (i * kGolden - std::floor(i * kGolden));
+    const auto at = static_cast<std::size_t>(place);
+    const DeviceId base = bases_[at / static_cast<std::size_t>(ranks)];
+    const int to = static_cast<int>(at % static_cast<std::size_t>(ranks));
+    for (int from = 0; from < ranks; ++from) {
+      const bool meant = pairs == Pairs::any ? from != to : (from + 1) % ranks == to;
+      if (!meant) continue;
+      paths += router_.split(device(base, from), device(base, to));
+      ++messages;
+    }
+  }
+  return paths / messages;
 }
 
 StepTime neighbour_step(const GroupNet& net, Bytes bytes, std::initializer_list<int> directions) {

@@ -28,6 +28,10 @@ class RoutedLoads {
   using Message = std::pair<int, int>;  // from rank to rank
   RoutedLoad of(std::span<const Message> messages);
   RoutedLoad of_displacement(int displacement);  // every rank to the rank so much further
+  // Over how many paths a message is split on average: between any two ranks of a group, or from
+  // each to the next one. Of at most 64 destinations, spread over all.
+  enum class Pairs { any, next };
+  double mean_paths(Pairs pairs);
 
  private:
   DeviceId device(DeviceId base, int rank) const;

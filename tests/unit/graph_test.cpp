@@ -222,6 +222,92 @@ TEST_CASE("a ring without one cable is a line") {
   }
 }
 
+namespace {
+
+Cluster overridden_levels(const char* text, const OverrideSpec& change) {
+  TopologySpec spec = shardsim::testing::levels_of(text, Seconds{1e-6}, BytesPerSec{100e9});
+  spec.overrides = {change};
+  return cluster_of(spec);
+}
+
+Seconds inside(const Cluster& made, Collective kind, int axis) {
+  CollectiveRequest request;
+  request.cluster = made;
+  request.calls = {{{kind, kV, 1}, find_algorithm("direct"), {axis}}};
+  return replay_simgrid(lower_collectives(request).graph).makespan();
+}
+
+}  // namespace
+
+TEST_CASE("a link missing in a grid inside other levels: round about within the grid") {
+  const char* text = "ring:4 | switch:2";
+  const Cluster whole = cluster(text, Seconds{1e-6});
+  const std::string x = whole.axes[1].name;
+  const Cluster every = overridden_levels(text, missing(x + "+", {{x, 1, {}}}));
+  const Cluster one =
+      overridden_levels(text, missing(x + "+", {{x, 1, {}}, {whole.axes[0].name, 1, {}}}));
+  CHECK(every.changed.size() == 4);
+  CHECK(one.changed.size() == 2);
+  const Cluster alone = overridden("ring:4", {missing("x+", {{"x", 1, {}}})}, Seconds{1e-6});
+  CHECK(routes(one, DeviceId{1}, DeviceId{2}).front().links.size() == 1);
+  const std::vector<Route> round = routes(one, DeviceId{5}, DeviceId{6});
+  REQUIRE(round.size() == 1);
+  CHECK(round[0].links.size() == 3);
+  CHECK(round[0].latency.v == doctest::Approx(3e-6).epsilon(1e-12));
+  const Seconds time = inside(alone, Collective::all_to_all, 0);
+  CHECK(off(inside(every, Collective::all_to_all, 1), time) < 1e-9);
+  CHECK(off(inside(one, Collective::all_to_all, 1), time) < 1e-9);
+  CHECK(inside(whole, Collective::all_to_all, 1) < 0.9 * time);
+  for (const Collective kind : collective_kinds()) {
+    CAPTURE(to_text(kind));
+    if (kind == Collective::collective_permute) continue;
+    CHECK(run(one, kind).time >= run(whole, kind).time * (1 - 1e-9));
+  }
+}
+
+TEST_CASE("a way that goes to the right position inside first goes round a missing cable there") {
+  const Cluster rails = cluster("full-mesh:3 | rails:2");
+  const std::string n = rails.axes[1].name, port = rails.ports.front().name;
+  const Cluster made = overridden_levels("full-mesh:3 | rails:2", missing(port, {{n, 0, {}}}));
+  const std::vector<Route> before = routes(rails, DeviceId{0}, DeviceId{4});
+  REQUIRE(before.size() == 1);
+  CHECK(before[0].links.size() == 3);  // the cable, up, down
+  const std::vector<Route> after = routes(made, DeviceId{0}, DeviceId{4});
+  REQUIRE(after.size() == 1);
+  REQUIRE(after[0].links.size() == 4);
+  CHECK(made.owner(after[0].links[1]) == DeviceId{2});  // by the third of the node
+  CHECK(std::vector<LinkId>(after[0].links.end() - 2, after[0].links.end()) ==
+        std::vector<LinkId>(before[0].links.end() - 2, before[0].links.end()));
+}
+
+TEST_CASE("ops are estimated with the paths that messages are split over") {
+  const Cluster made = cluster_of(two_spines());
+  for (const Collective kind : {Collective::all_to_all, Collective::all_gather}) {
+    CAPTURE(to_text(kind));
+    CollectiveRequest request;
+    request.cluster = made;
+    const CollectiveAsk ask{kind, kV, 1};
+    const Choice choice = choose_algorithm(ask, group_net(made, all_axes(made)));
+    request.calls = {{ask, choice.best, all_axes(made)}};
+    const OpGraph ops = lower_collectives(request).graph;
+    const auto transfers = std::count_if(ops.ops.begin(), ops.ops.end(),
+                                         [](const Op& op) { return op.kind == OpKind::transfer; });
+    CHECK(estimated_ops(request.calls[0], made, Fold::full(made), Grain::flow) ==
+          doctest::Approx(1.1 * static_cast<double>(transfers)).epsilon(1e-12));
+  }
+  // Every pair of 1,024 devices over 16 spines: 1.1 * 1024 * 1023 * 16.
+  const Cluster large = cluster_of(graph(1024, {"spine0..spine15"}, {join("0..1023", [] {
+                                           std::vector<std::string> spines;
+                                           for (int i = 0; i < 16; ++i)
+                                             spines.push_back("spine" + std::to_string(i));
+                                           return spines;
+                                         }())}));
+  const CollectiveCall call{{Collective::all_to_all, kV, 1}, find_algorithm("direct"), {0}};
+  const double ops = estimated_ops(call, large, Fold::full(large), Grain::flow);
+  CHECK(ops == doctest::Approx(1.1 * 1024 * 1023 * 16).epsilon(1e-12));
+  CHECK_THROWS_AS(refuse_too_many_ops(ops, false, argument_pos("test", "x")), ConfigError);
+}
+
 TEST_CASE("what graphs get wrong") {
   CHECK(problems_of(graph(4, {}, {join("0", {"1"}), join("2", {"3"})})) ==
         "expected every device to reach every other, found no way from 0 to 2; ");
@@ -284,7 +370,9 @@ TEST_CASE("what overrides get wrong") {
   CHECK(problems_of("torus:4x4", between) == "expected y from 0 to 3, found \"9\"; ");
   CHECK(problems_of("line:4", missing("x+", {{"x", 1, {}}})) ==
         "expected every device to reach every other, found no way from 0 to 2; ");
-  CHECK(problems_of("switch:4", missing("up", {{"n", 1, {}}})) ==
-        "expected missing for a link between two nodes, found it for a port of a switch "
-        "[its device would be cut off]; ");
+  CHECK(
+      problems_of("switch:4", missing("up", {{"n", 1, {}}})) ==
+      "expected missing for a link between two nodes, found it for a port of a switch "
+      "[its device would be cut off; of several cables that make one port, give the bandwidth that "
+      "is left]; ");
 }
