@@ -225,7 +225,10 @@ double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const F
     using Pairs = RoutedLoads::Pairs;
     messages *= RoutedLoads(net).mean_paths(routed ? Pairs::any : Pairs::next);
   }
-  return messages * (1 + links / 10) * weight;
+  const double ops = messages * (1 + links / 10) * weight;
+  const bool rounds = net.graph != nullptr && ask.kind == Collective::all_to_all;
+  if (grain == Grain::flow || !rounds) return ops;
+  return std::max(ops, (net.ranks() - 1.0) * static_cast<double>(cluster.cables.size()));
 }
 
 }  // namespace shardsim

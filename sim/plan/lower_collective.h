@@ -64,7 +64,7 @@ class CollectiveLowering {
 // The work of lowering and replaying a call for all classes of groups, in ops, before anything is
 // allocated: its messages, on a graph once for each of the equal paths that they are split over, a
 // routed one counting once more for every ten links; a tenth in the fluid grain, which adds up
-// messages without keeping them.
+// messages without keeping them, but at least the links of a graph in each round of an all-to-all.
 double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const Fold& fold,
                      Grain grain);
 

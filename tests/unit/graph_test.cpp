@@ -227,7 +227,7 @@ namespace {
 Cluster overridden_levels(const char* text, const OverrideSpec& change) {
   TopologySpec spec = shardsim::testing::levels_of(text, Seconds{1e-6}, BytesPerSec{100e9});
   spec.overrides = {change};
-  return cluster_of(spec);
+  return cluster_of(spec, BytesPerSec{100e9}, Seconds{1e-6});
 }
 
 Seconds inside(const Cluster& made, Collective kind, int axis) {
@@ -302,9 +302,12 @@ TEST_CASE("ops are estimated with the paths that messages are split over") {
                                              spines.push_back("spine" + std::to_string(i));
                                            return spines;
                                          }())}));
-  const CollectiveCall call{{Collective::all_to_all, kV, 1}, find_algorithm("direct"), {0}};
+  const CollectiveAsk ask{Collective::all_to_all, kV, 1};
+  const CollectiveCall call{ask, find_algorithm("direct"), {0}};
   const double ops = estimated_ops(call, large, Fold::full(large), Grain::flow);
   CHECK(ops == doctest::Approx(1.1 * 1024 * 1023 * 16).epsilon(1e-12));
+  // Fluid: up to 1,023 rounds, each of which loads all 2 * 1024 * 16 links.
+  CHECK(estimated_ops(call, large, Fold::full(large), Grain::fluid) == 1023.0 * 32768);
   CHECK_THROWS_AS(refuse_too_many_ops(ops, false, argument_pos("test", "x")), ConfigError);
 }
 
