@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include "base/file.h"
+#include "base/must.h"
 #include "plan/routes.h"
 
 namespace shardsim {
@@ -345,24 +347,53 @@ class TemplateMaker {
 
   // Shares of V by link, as the sends of the plan's own fold load it, which may be finer than the
   // builder's.
-  struct LinkLoads {
-    std::vector<double> shares;  // [links]
-    std::vector<LinkId> loaded;
+  class LinkLoads {
+   public:
+    // Of so many links; a full mesh of 16,384 has a quarter of a billion, few of them loaded.
+    explicit LinkLoads(std::size_t links) : dense_(links <= kMostDense ? links : 0, 0.0) {}
 
     void add(LinkId link, double share) {
-      double& sum = shares[static_cast<std::size_t>(link)];
-      if (sum == 0) loaded.push_back(link);
+      const auto at = static_cast<std::size_t>(link);
+      double& sum = dense_.empty() ? sparse_[link] : dense_[at];
+      if (sum == 0) loaded_.push_back(link);
       sum += share;
     }
+    double of(LinkId link) const {
+      return dense_.empty() ? sparse_.at(link) : dense_[static_cast<std::size_t>(link)];
+    }
+    const std::vector<LinkId>& loaded() const { return loaded_; }
+    void clear() {
+      if (!dense_.empty()) {
+        for (const LinkId link : loaded_) dense_[static_cast<std::size_t>(link)] = 0;
+      }
+      sparse_.clear();
+      loaded_.clear();
+    }
+
+   private:
+    static constexpr std::size_t kMostDense = 1u << 22;
+    std::vector<double> dense_;  // [links]
+    std::unordered_map<LinkId, double> sparse_;
+    std::vector<LinkId> loaded_;
   };
+
+  // Sends stage by stage; what a send waits for comes before it.
+  std::vector<std::uint32_t> by_stage() const {
+    std::vector<std::uint32_t> order(plan_.sends.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return plan_.sends[a].stage < plan_.sends[b].stage;
+    });
+    return order;
+  }
 
   // By link orbit of the builder's fold: what the busiest of its links carries.
   std::map<std::uint32_t, double> busiest_of_orbits(const LinkLoads& links) const {
     std::unordered_map<std::uint32_t, std::pair<LinkId, double>> orbits;  // of the plan's fold
-    for (const LinkId link : links.loaded) {
+    for (const LinkId link : links.loaded()) {
       auto& [one, sum] = orbits[plan_fold_.orbit_of(cluster_, link)];
       one = link;
-      sum += links.shares[static_cast<std::size_t>(link)] * plan_orbits_on(link);
+      sum += links.of(link) * plan_orbits_on(link);
     }
     std::map<std::uint32_t, double> load;
     for (const auto& [orbit, link_and_share] : orbits) {
@@ -390,15 +421,23 @@ class TemplateMaker {
   // Of every stage, or of all as one (then without its latency).
   std::vector<StageLoad> loads(DeviceId base, bool as_one) {
     std::vector<StageLoad> stages(as_one ? 1 : static_cast<std::size_t>(plan_.stages()));
-    std::vector<LinkLoads> links(stages.size());
-    for (LinkLoads& of_stage : links) of_stage.shares.assign(cluster_.link_count(), 0.0);
+    LinkLoads links(cluster_.link_count());  // of the stage at hand: each would be stages x links
+    std::size_t at_hand = 0;
     std::vector<Seconds> done(plan_.sends.size());  // of latency alone
-    for (std::size_t i = 0; i < plan_.sends.size(); ++i) {
+    for (const std::uint32_t i : by_stage()) {
       const Send& send = plan_.sends[i];
       const std::size_t s = as_one ? 0 : static_cast<std::size_t>(send.stage);
+      if (s != at_hand) {
+        stages[at_hand].load = busiest_of_orbits(links);
+        links.clear();
+        at_hand = s;
+      }
       StageLoad& stage = stages[s];
       Seconds start;
-      for (const std::uint32_t w : plan_.waits_for(i)) start = std::max(start, done[w]);
+      for (const std::uint32_t w : plan_.waits_for(i)) {
+        must(plan_.sends[w].stage <= send.stage, "stages follow each other");
+        start = std::max(start, done[w]);
+      }
       done[i] = start;
       if (!send.is_join()) {
         for (const Route& route : routes_of(send, device_of(base, send.from), base)) {
@@ -406,14 +445,14 @@ class TemplateMaker {
           if (!send.posted) done[i] = std::max(done[i], start + route.latency);
           if (send.share == 0) break;
           for (const LinkId link : route.links) {
-            links[s].add(link, send.share * route.share);
+            links.add(link, send.share * route.share);
           }
         }
       }
       stage.latency = std::max(stage.latency, done[i]);
     }
     for (std::size_t s = stages.size(); s-- > 1;) stages[s].latency -= stages[s - 1].latency;
-    for (std::size_t s = 0; s < stages.size(); ++s) stages[s].load = busiest_of_orbits(links[s]);
+    stages[at_hand].load = busiest_of_orbits(links);
     return stages;
   }
 

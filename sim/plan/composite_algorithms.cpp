@@ -80,9 +80,16 @@ Composite hierarchical(const CollectiveAsk& ask, const GroupNet& net) {
   return made;
 }
 
-std::string scatter_gather_suits(const CollectiveAsk& ask, const GroupNet&) {
-  if (ask.kind == Collective::broadcast || ask.kind == Collective::reduce) return "";
-  return fmt::format("it is for broadcast and reduce, not {}", to_text(ask.kind));
+std::string scatter_gather_suits(const CollectiveAsk& ask, const GroupNet& net) {
+  if (ask.kind != Collective::broadcast && ask.kind != Collective::reduce) {
+    return fmt::format("it is for broadcast and reduce, not {}", to_text(ask.kind));
+  }
+  // There every device gathers in its own way, so the plan grows with the square of their number.
+  constexpr int kMost = 1024;
+  const bool open = std::any_of(net.axes.begin(), net.axes.end(),
+                                [](const GroupAxis& axis) { return axis.wiring == Wiring::line; });
+  if (!open || net.ranks() <= kMost) return "";
+  return fmt::format("on lines and meshes it is for at most {} devices", kMost);
 }
 
 Composite scatter_gather(const CollectiveAsk& ask, const GroupNet& net) {
