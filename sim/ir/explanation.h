@@ -16,6 +16,7 @@
 
 #include "base/units.h"
 #include "ir/notation.h"
+#include "ir/part.h"
 #include "ir/sharded_layer.h"
 
 namespace shardsim {
@@ -64,9 +65,10 @@ struct DimCut {
 
 struct DeviceBlock {
   int device = 0;
-  std::vector<int> at;     // [mesh axes]
-  std::vector<int> block;  // [dims], index of the block along each
-  int id = 0;              // the blocks numbered row-major, first dim major
+  std::vector<int> at;        // [mesh axes]
+  std::vector<int> block;     // [dims], index of the block along each
+  std::vector<DimPart> part;  // [dims], the rows of each in the block
+  int id = 0;                 // the blocks numbered row-major, first dim major
 };
 
 struct ExplainedArray {

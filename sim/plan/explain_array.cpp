@@ -39,10 +39,14 @@ DeviceBlock block_of(const ExplainedArray& array, const Mesh& mesh, int device) 
   row.at = coordinates(mesh, device, array.order == "innermost-first");
   for (const DimCut& cut : array.dims) {
     int index = 0;
+    std::vector<int> sizes, at;
     for (const std::string& axis : cut.axes) {
-      index = index * mesh.find(axis)->size + coordinate(row, mesh, axis);
+      sizes.push_back(mesh.find(axis)->size);
+      at.push_back(coordinate(row, mesh, axis));
+      index = index * sizes.back() + at.back();
     }
     row.block.push_back(index);
+    row.part.push_back(part_of(cut.size, sizes, at));
     row.id = row.id * cut.shards + index;
   }
   return row;

@@ -202,11 +202,9 @@ std::string copies_text(const ExplainedArray& array) {
   return text;
 }
 
-std::string range_text(const DimCut& cut, int block) {
-  const long long from = static_cast<long long>(block) * cut.local;
-  const long long to = std::min<long long>(from + cut.local, cut.size);
-  if (from >= to) return cut.dim + " nothing (padding)";
-  return fmt::format("{} {}..{}", cut.dim, from, to - 1);
+std::string range_text(const std::string& dim, const DimPart& part) {
+  if (part.size == 0) return dim + " nothing (padding)";
+  return fmt::format("{} {}..{}", dim, part.from, part.from + part.size - 1);
 }
 
 std::string blocks_text(const ExplainedArray& array) {
@@ -222,7 +220,7 @@ std::string blocks_text(const ExplainedArray& array) {
     cells.push_back(fmt::format("{}", row.id));
     std::vector<std::string> ranges;
     for (std::size_t d = 0; d < array.dims.size(); ++d) {
-      ranges.push_back(range_text(array.dims[d], row.block[d]));
+      ranges.push_back(range_text(array.dims[d].dim, row.part[d]));
     }
     cells.push_back(fmt::format("{}", fmt::join(ranges, ", ")));
     rows.push_back(std::move(cells));

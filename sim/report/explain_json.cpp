@@ -126,10 +126,17 @@ Json array(const ExplainedArray& a) {
   }
   Array rows;
   for (const DeviceBlock& row : a.rows) {
+    std::vector<int> from, size;
+    for (const DimPart& part : row.part) {
+      from.push_back(part.from);
+      size.push_back(part.size);
+    }
     rows.push_back(Object{{"device", row.device},
                           {"coordinates", numbers(row.at)},
                           {"block", row.id},
-                          {"block_per_dim", numbers(row.block)}});
+                          {"block_per_dim", numbers(row.block)},
+                          {"first_row_per_dim", numbers(from)},
+                          {"rows_per_dim", numbers(size)}});
   }
   return Object{{"array", a.text},
                 {"dtype", a.dtype},

@@ -363,6 +363,29 @@ def check_explain_bytes(shardsim):
     expect(blocks["A[I_XY,J]"] == [0, 1, 2, 3] and blocks["A[I_YX,J]"] == [0, 2, 1, 3], str(blocks))
 
 
+def check_explain_uneven_blocks(shardsim):
+    """Dims that do not divide are cut axis by axis, in text and JSON."""
+    expected = {("X=2,Y=4", 10): ["0..1", "2..3", "4..4", "", "5..6", "7..8", "9..9", ""],
+                ("X=3,Y=2", 7): ["0..1", "2..2", "3..4", "5..5", "6..6", ""]}
+    for (mesh, size), rows in expected.items():
+        words = ["explain", "A[I_XY,J]", "--mesh", mesh, "--dims", f"I={size},J=8"]
+        done = shardsim(words)
+        expect_status(done, 0)
+        lines = [line for line in done.stdout.splitlines() if line.endswith(", J 0..7")]
+        texts = [f"I {row}" if row else "I nothing (padding)" for row in rows]
+        expect(len(lines) == len(texts), done.stdout)
+        for d, (line, text) in enumerate(zip(lines, texts)):
+            expect(line.split()[0] == str(d) and line.endswith(f"  {text}, J 0..7"), line)
+        done = shardsim([*words, "--format", "json"])
+        expect_status(done, 0)
+        array = json.loads(done.stdout)["array"]
+        expect(array["dims"][0]["local_size"] == 2, array["dims"][0])
+        for d, (block, row) in enumerate(zip(array["blocks_of_devices"], rows, strict=True)):
+            first, count = block["first_row_per_dim"][0], block["rows_per_dim"][0]
+            found = f"{first}..{first + count - 1}" if count else ""
+            expect(block["device"] == d and block["block"] == d and found == row, block)
+
+
 LARGE = """
 cluster:
   chip: tpu-v5p
