@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
+#include "base/place.h"
 #include "plan/preset_choice.h"
 #include "plan/reshard.h"
 
@@ -97,8 +99,10 @@ void check_divides(const ActivePreset& active, const Layer& layer, const Mesh& m
   }
 }
 
+// `first`: where each tensor was named, by the entries so far.
 void override_layout(const Chosen<std::string>& entry, const Layer& layer, const Mesh& mesh,
-                     Layouts& layouts, std::vector<Problem>& problems) {
+                     std::map<std::string, SourcePos>& first, Layouts& layouts,
+                     std::vector<Problem>& problems) {
   NotationContext context{mesh.names(), {}};
   for (const AxisParts& axis : mesh.apart) context.axes.push_back(axis.axis);
   for (const NamedDim& dim : layer.dims) context.dims.push_back(dim.name);
@@ -110,6 +114,14 @@ void override_layout(const Chosen<std::string>& entry, const Layer& layer, const
     for (const LayerTensor& t : layer.tensors) names.push_back(t.name);
     report(problems, expr->pos, fmt::format("the layer has no tensor \"{}\"", expr->name),
            suggestion(expr->name, names));
+    return;
+  }
+  const auto [named, fresh] = first.try_emplace(expr->name, expr->pos);
+  if (!fresh) {
+    report(problems, expr->pos,
+           fmt::format("expected one layout of {}, found a second one; the first is at {}",
+                       expr->name, place(named->second)),
+           "drop one of the two");
     return;
   }
   const LayerTensor& tensor = layer.tensors[static_cast<std::size_t>(index)];
@@ -229,7 +241,8 @@ Layouts make_layouts(std::span<const PresetSpec> chosen,
   for (const LayerTensor& tensor : layer.tensors) {
     layouts.tensors.push_back(layout_of(tensor, active, layer, mesh));
   }
-  for (const auto& entry : tensors) override_layout(entry, layer, mesh, layouts, problems);
+  std::map<std::string, SourcePos> first;
+  for (const auto& entry : tensors) override_layout(entry, layer, mesh, first, layouts, problems);
   return layouts;
 }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/place.h"
+
 namespace shardsim {
 namespace {
 
@@ -18,10 +20,6 @@ bool cuts_anything(const Sharding& sharding) {
 bool same_dims(const Sharding& a, const Sharding& b) {
   return std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(),
                     [](const DimLayout& x, const DimLayout& y) { return x.dim == y.dim; });
-}
-
-std::string place(const SourcePos& pos) {
-  return pos.source ? fmt::format("{}:{}:{}", pos.source->name, pos.line, pos.column) : "elsewhere";
 }
 
 const ArrayExpr* find(std::span<const ArrayExpr> stated, std::string_view name) {
