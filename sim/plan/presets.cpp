@@ -76,7 +76,8 @@ std::string indivisible(const WhereRule& rule, const ActivePreset& active, int s
   if (!rule.replicates) return fmt::format("{}: {} does not divide {}", what, shards, size);
   if (shards % size != 0) return fmt::format("{}: neither divides the other", what);
   return fmt::format(
-      "{}: one on each of {} groups needs mesh axes that come apart there, and part of a one-way ring "
+      "{}: one on each of {} groups needs mesh axes that come apart there, and part of a one-way "
+      "ring "
       "is no ring",
       what, size);
 }
@@ -265,10 +266,10 @@ BatchSplit split_batch(const BatchSpec& batch, std::span<const PresetSpec> chose
   split.sequences = global;
   if (global % split.data_parallel != 0) {
     report(problems, batch.global.pos.source ? batch.global.pos : batch.pos,
-           fmt::format(
-               "batch.global = {} sequences cannot be cut over {} devices ({}): {} does not "
-               "divide {}",
-               global, split.data_parallel, fmt::join(axes, ", "), split.data_parallel, global));
+           fmt::format("{} = {} sequences cannot be cut over {} devices ({}): {} does not "
+                       "divide {}",
+                       batch.global_key, global, split.data_parallel, fmt::join(axes, ", "),
+                       split.data_parallel, global));
     return split;
   }
   if (!batch.micro.given) return split;
@@ -276,8 +277,8 @@ BatchSplit split_batch(const BatchSpec& batch, std::span<const PresetSpec> chose
   if (together <= 0 || global % together != 0) {
     report(problems, batch.micro.pos,
            fmt::format("batch.micro = {} on {} devices is {} sequences at a time, which does not "
-                       "divide batch.global = {}",
-                       batch.micro.value, split.data_parallel, together, global));
+                       "divide {} = {}",
+                       batch.micro.value, split.data_parallel, together, batch.global_key, global));
     return split;
   }
   split.sequences = static_cast<int>(together);

@@ -28,6 +28,7 @@ void take_dim(const AxisSpec& dim, RunSpec& run, Problems& problems) {
       return;
     }
     size = {dim.size, dim.pos, true};
+    if (row.size == &BatchSpec::global) run.batch.global_key = "dims." + dim.name;
     return;
   }
   run.model_spec.dims.push_back(dim);

@@ -154,6 +154,7 @@ struct BatchSpec {
   Chosen<int> micro;   // sequences per device and micro-batch; default: all at once
   Chosen<int> length;  // tokens per sequence
   SourcePos pos;
+  std::string global_key = "batch.global";  // that gives `global`; for a layer it may be in dims
 };
 
 struct PrecisionSpec {  // dtype names; default bf16, optimizer fp32
