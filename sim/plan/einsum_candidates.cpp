@@ -78,8 +78,10 @@ bool may_be_whole(const EinsumPlanner& p, const AxisView& v, const std::string& 
 // Case 3 with an output that does not keep the axis: the operands are multiplied as their layouts
 // were written to fit, and their sums reduced, as in JAX Scaling Book ch. 3; the rest is listed.
 bool fits_already(const EinsumPlanner& p, const AxisChoice& choice) {
-  return anywhere(p, choice.axis) && wish_lacks(p, choice.axis) && same_shared_dim(choice.view) &&
-         choice.view.kind[0] == DimClass::contracted;
+  const AxisView& v = choice.view;
+  return anywhere(p, choice.axis) && wish_lacks(p, choice.axis) && same_shared_dim(v) &&
+         v.kind[0] == DimClass::contracted &&
+         same_rows(*p.given[0].find(v.dim[0]), *p.given[1].find(v.dim[0]), choice.axis);
 }
 
 // Presets pin an operand: it is whole over the axis before anything else, and cut again at most

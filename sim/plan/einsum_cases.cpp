@@ -32,11 +32,10 @@ std::string unmatched(const Sharding& mine, const Sharding& other, const std::st
 }
 
 // J_XY and J_YX are of one size, but not the same rows.
-std::string other_order(const Einsum& e, const std::string& dim) {
+std::string other_order(const Einsum& e, const std::string& dim, std::string_view axis) {
   const DimLayout& a = *e.in[0].layout.find(dim);
   const DimLayout& b = *e.in[1].layout.find(dim);
-  const auto differ = std::mismatch(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end());
-  if (differ.first == a.axes.end() || differ.second == b.axes.end()) return "";
+  if (same_rows(a, b, axis)) return "";
   return fmt::format("; {} of {} and {} of {} are other rows: one of them moves",
                      to_text(Sharding{{a}, {}}), e.in[0].array.name, to_text(Sharding{{b}, {}}),
                      e.in[1].array.name);
@@ -88,7 +87,7 @@ AxisCase axis_case(const Einsum& e, const std::string& axis) {
   }
   if (!v.in(0) || !v.in(1)) return single_case(e, v, axis);
   if (same_shared_dim(v)) {
-    const std::string order = other_order(e, v.dim[0]);
+    const std::string order = other_order(e, v.dim[0], axis);
     if (v.kind[0] == DimClass::batch) {
       return {axis, 1, fmt::format("cuts the batch dim {} of both{}", v.dim[0], order)};
     }
@@ -124,6 +123,12 @@ AxisView view_axis(const Sharding& a, const Sharding& b, const std::vector<std::
 bool same_shared_dim(const AxisView& v) {
   return v.dim[0] == v.dim[1] &&
          (v.kind[0] == DimClass::batch || v.kind[0] == DimClass::contracted);
+}
+
+bool same_rows(const DimLayout& a, const DimLayout& b, std::string_view axis) {
+  const auto here = std::find(a.axes.begin(), a.axes.end(), axis);
+  const auto major = static_cast<std::size_t>(here - a.axes.begin());
+  return major < b.axes.size() && std::equal(a.axes.begin(), here + 1, b.axes.begin());
 }
 
 std::vector<AxisCase> axis_cases(const Mesh& mesh, const Einsum& einsum) {

@@ -24,4 +24,8 @@ AxisView view_axis(const Sharding& a, const Sharding& b, const std::vector<std::
 // The same batch or contracted dim in both.
 bool same_shared_dim(const AxisView& view);
 
+// Whether an axis that cuts this dim in both cuts it into the same rows: what is major to it is the
+// same. J_XY and J_X have the same rows over X; J_YX and J_X, or J_YX and J_XY, have not.
+bool same_rows(const DimLayout& a, const DimLayout& b, std::string_view axis);
+
 }  // namespace shardsim
