@@ -252,7 +252,8 @@ void refuse_unroutable(const CollectiveArguments& args, const Wanted& wanted,
     const double ops = estimated_ops(its, request.cluster, fold, request.grain);
     fewest = std::min(ops, fewest.value_or(ops));
   }
-  refuse_too_many_ops(fewest.value_or(0), false, argument_pos("--topology", args.topology));
+  refuse_too_many_ops(fewest.value_or(0), false, request.grain,
+                      argument_pos("--topology", args.topology));
 }
 
 Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kinds, Bytes size,
@@ -304,7 +305,7 @@ void refuse_too_large(const CollectiveRequest& request, const SourcePos& pos) {
   double ops = 0;
   for (const CollectiveCall& call : request.calls)
     ops += estimated_ops(call, request.cluster, fold, request.grain);
-  refuse_too_many_ops(ops, request.full, pos);
+  refuse_too_many_ops(ops, request.full, request.grain, pos);
 }
 
 // What was read, for every size.

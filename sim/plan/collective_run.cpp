@@ -105,15 +105,16 @@ CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& clus
   return instance;
 }
 
-void refuse_too_many_ops(double ops, bool full, const SourcePos& pos) {
+void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& pos) {
   if (ops <= kMostOps) return;
   throw ConfigError(
       {{pos,
         fmt::format("expected at most {:.0f} million operations, found about {:.3g} million "
                     "(about {:.3g} GiB)",
                     kMostOps / 1e6, ops / 1e6, ops * kBytesPerOp / 1073741824.0),
-        full ? "leave out --full: folding by symmetry gives the same times"
-             : "fewer devices, or --grain fluid"}});
+        full                   ? "leave out --full: folding by symmetry gives the same times"
+        : grain == Grain::flow ? "fewer devices, or --grain fluid"
+                               : "fewer devices"}});
 }
 
 Mesh mesh_of(const CollectiveRequest& request) {

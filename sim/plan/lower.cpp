@@ -184,7 +184,8 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
   plan.layer = run.sharded;
   plan.fold = options.full ? Fold::full(run.cluster)
                            : common_fold(run.cluster, calls_of(run), options.grain);
-  refuse_too_many_ops(ops_of(run, plan.fold, options.grain), options.full, spec.topology.pos);
+  refuse_too_many_ops(ops_of(run, plan.fold, options.grain), options.full, options.grain,
+                      spec.topology.pos);
   StepLowering lowering(run, plan, options.grain);
   for (int mb = 0; mb < run.batch.microbatches; ++mb) {
     const bool last = mb + 1 == run.batch.microbatches;
