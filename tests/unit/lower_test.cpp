@@ -133,7 +133,8 @@ TEST_CASE("lower: a graph that would be too large is refused before it is made")
 
 TEST_CASE("the limit of operations, and what to do about it") {
   const auto said = [](double ops, bool full) {
-    return complaints([&] { refuse_too_many_ops(ops, full, argument_pos("test", "x")); });
+    return complaints(
+        [&] { refuse_too_many_ops(ops, full, Grain::flow, argument_pos("test", "x")); });
   };
   CHECK(said(1.2e7, true) == Texts{});
   CHECK(said(3.1e7, true) ==
