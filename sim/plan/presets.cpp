@@ -77,8 +77,7 @@ std::string indivisible(const WhereRule& rule, const ActivePreset& active, int s
   if (shards % size != 0) return fmt::format("{}: neither divides the other", what);
   return fmt::format(
       "{}: one on each of {} groups needs mesh axes that come apart there, and part of a one-way "
-      "ring "
-      "is no ring",
+      "ring is no ring",
       what, size);
 }
 
