@@ -31,7 +31,11 @@ inline CollectivePlan drop_send(const CollectivePlan& plan, std::size_t dropped)
       const auto more = plan.waits_for(dropped);
       waits.insert(waits.end(), more.begin(), more.end());
     }
-    result.add(plan.sends[i], waits);
+    Send send = plan.sends[i];
+    const auto at = static_cast<int>(dropped);
+    if (send.since == at) send.since = plan.sends[dropped].since;
+    if (send.since > at) --send.since;
+    result.add(send, waits);
   }
   return result;
 }
@@ -46,8 +50,10 @@ inline CollectivePlan double_send(const CollectivePlan& plan, std::size_t twice)
       waits.push_back(moved(w));
       if (w == twice) waits.push_back(w + 1);
     }
-    result.add(plan.sends[i], waits);
-    if (i == twice) result.add(plan.sends[i], waits);
+    Send send = plan.sends[i];
+    if (send.since > static_cast<int>(twice)) ++send.since;
+    result.add(send, waits);
+    if (i == twice) result.add(send, waits);
   }
   return result;
 }
@@ -67,7 +73,8 @@ inline CollectivePlan unfolded(const CollectivePlan& plan) {
     for (const std::uint32_t w : plan.waits_for(i)) {
       for (std::uint32_t s = 0; s < count; ++s) waits.push_back(w * count + s);
     }
-    for (const int shift : shifts) {
+    for (std::uint32_t s = 0; s < count; ++s) {
+      const int shift = shifts[s];
       const auto moved = [&](int rank) {
         if (plan.exclusive_or) return rank ^ shift;
         std::vector<int> at = rank_coordinates(plan.sizes, rank);
@@ -76,6 +83,7 @@ inline CollectivePlan unfolded(const CollectivePlan& plan) {
         return rank_at(plan.sizes, at);
       };
       Send send = plan.sends[i];
+      if (send.since >= 0) send.since = send.since * static_cast<int>(count) + static_cast<int>(s);
       send.from = moved(send.from);
       send.to = moved(send.to);
       send.chunks.origin = moved(send.chunks.origin);
