@@ -223,14 +223,17 @@ class Parser {
   void either() { decided("or", FormulaStep::Kind::decide_or, &Parser::both); }
   void both() { decided("and", FormulaStep::Kind::decide_and, &Parser::denial); }
 
-  void denial() {
-    if (token_.text != "not") return comparison();
+  // A sign before its operand, any number of times.
+  void prefixed(std::string_view sign, std::string_view name, void (Parser::*part)()) {
+    if (token_.text != sign) return (this->*part)();
     const Depth depth(*this);
     const Token token = token_;
     next();
-    denial();
-    apply(operator_row("not"), 1, token);
+    prefixed(sign, name, part);
+    apply(operator_row(name), 1, token);
   }
+
+  void denial() { prefixed("not", "not", &Parser::comparison); }
 
   void comparison() {
     sum();
@@ -255,14 +258,7 @@ class Parser {
     }
   }
 
-  void sign() {
-    if (token_.text != "-") return power();
-    const Depth depth(*this);
-    const Token token = token_;
-    next();
-    sign();
-    apply(operator_row("minus"), 1, token);
-  }
+  void sign() { prefixed("-", "minus", &Parser::power); }
 
   void power() {
     operand();

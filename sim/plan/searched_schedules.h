@@ -7,7 +7,7 @@
 //   zbv-auto    2                 p      in full until W, here and below
 //   v-half      2                 floor(p/2) + 1
 //   v-min       2                 floor((p+4)/3)
-//   v-1f1b      2                 floor(2p/3) + 1; B in one cell
+//   v-1f1b      2                 floor(2p/3) + 1; B in one cell (fitted to the authors' orders)
 #pragma once
 
 #include "plan/schedule_ask.h"
