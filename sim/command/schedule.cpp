@@ -48,7 +48,12 @@ std::optional<int> count_of(const char* option, const std::optional<std::string>
 
 std::vector<Wanted> wanted_kinds(const ScheduleArguments& args, std::vector<Problem>& problems) {
   std::vector<Wanted> wanted;
-  for (const std::string& name : args.kinds) {
+  for (auto name_at = args.kinds.begin(); name_at != args.kinds.end(); ++name_at) {
+    const std::string& name = *name_at;
+    if (std::find(args.kinds.begin(), name_at, name) != name_at) {
+      problems.push_back({argument_pos("schedule", name), in_quotes(name) + " is named twice", ""});
+      continue;
+    }
     if (name.starts_with(kFilePrefix)) {
       wanted.push_back({name, nullptr});
       continue;

@@ -18,14 +18,6 @@
 namespace shardsim {
 namespace {
 
-void note_padding(const Pricing& on, const Sharding& sharding, std::vector<std::string>& said) {
-  std::vector<int> sizes;
-  for (const DimLayout& dim : sharding.dims) sizes.push_back(on.layer.dim_size(dim.dim));
-  for (std::string& line : local_shape(sharding, on.mesh, sizes).padded) {
-    if (std::find(said.begin(), said.end(), line) == said.end()) said.push_back(std::move(line));
-  }
-}
-
 // The step without its collectives' prices.
 ExplainedStep explained(const Pricing& on, const ShardedStatement& step, int statement) {
   ExplainedStep result;

@@ -211,6 +211,10 @@ Explanation explain_reshard(const ArrayExpr& from, const ArrayExpr& to,
   const ReshardPlan plan = reshard(layer, prices, array, from.sharding, to.sharding);
   result.moves = moves_of(on, array, from.sharding, to.sharding, plan.steps);
   result.notes.insert(result.notes.end(), plan.warnings.begin(), plan.warnings.end());
+  std::vector<std::string> padding;
+  note_padding(on, from.sharding, padding);
+  for (const ShardedCollective& step : plan.steps) note_padding(on, step.after, padding);
+  for (const std::string& line : padding) result.notes.push_back("bytes count padding: " + line);
   add_alternatives(on, prices, array, from.sharding, to.sharding, result);
   return result;
 }

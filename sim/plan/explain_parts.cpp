@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "plan/network_text.h"
@@ -81,6 +82,14 @@ std::vector<int> shape_of(const Layer& layer, const Mesh& mesh, const Sharding& 
   std::vector<int> sizes;
   for (const DimLayout& dim : sharding.dims) sizes.push_back(layer.dim_size(dim.dim));
   return local_shape(sharding, mesh, sizes).sizes;
+}
+
+void note_padding(const Pricing& on, const Sharding& sharding, std::vector<std::string>& said) {
+  std::vector<int> sizes;
+  for (const DimLayout& dim : sharding.dims) sizes.push_back(on.layer.dim_size(dim.dim));
+  for (std::string& line : local_shape(sharding, on.mesh, sizes).padded) {
+    if (std::find(said.begin(), said.end(), line) == said.end()) said.push_back(std::move(line));
+  }
 }
 
 PricedCollective price(const Pricing& on, const ShardedCollective& collective,

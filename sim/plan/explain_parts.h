@@ -22,6 +22,9 @@ struct Pricing {
 };
 PricedCollective price(const Pricing& on, const ShardedCollective& collective,
                        const AlgorithmChoice& choice);
+// Appends each dim that its cuts do not divide, once; the bytes that move count the padding.
+void note_padding(const Pricing& on, const Sharding& sharding, std::vector<std::string>& said);
+
 // With the algorithm that has the smallest closed form.
 PricedCollective price(const Pricing& on, const ShardedCollective& collective);
 

@@ -124,7 +124,8 @@ Schedule read_schedule_file(const std::string& path, std::vector<Problem>& probl
     root = open_yaml(path, SourcePos{}, problems);
     if (problems.size() == before) lists = lists_of_yaml(root, problems);
   } else {
-    source = std::make_shared<const Source>(Source{path, read_file(path, kLargestText)});
+    source = open_source(path, SourcePos{}, kLargestText, problems);
+    if (source == nullptr) return {};
     lists = lists_of_text(source, problems);
     if (lists.ranks.empty() && problems.size() == before) {
       SourcePos whole;

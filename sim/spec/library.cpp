@@ -61,15 +61,15 @@ std::string nearest_file(const fs::path& path) {
 }
 
 // Why a path is no file to read, or nothing.
-std::optional<std::string> why_no_file(const fs::path& path) {
+std::optional<std::string> why_no_file(const fs::path& path, std::size_t largest) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) return "no such file";
   if (fs::is_directory(status)) return "expected a file, found a directory";
   const auto size = fs::is_regular_file(status) ? fs::file_size(path, error) : 0;
-  if (!error && size > kLargestYaml) {
+  if (!error && size > largest) {
     return fmt::format("expected a file of at most {}, found one of {}",
-                       to_text(Bytes{static_cast<double>(kLargestYaml)}),
+                       to_text(Bytes{static_cast<double>(largest)}),
                        to_text(Bytes{static_cast<double>(size)}));
   }
   return std::nullopt;
@@ -77,21 +77,26 @@ std::optional<std::string> why_no_file(const fs::path& path) {
 
 }  // namespace
 
-Node open_yaml(const std::string& path, const SourcePos& wanted_at,
-               std::vector<Problem>& problems) {
-  if (const auto why = why_no_file(path)) {
+std::shared_ptr<const Source> open_source(const std::string& path, const SourcePos& wanted_at,
+                                          std::size_t largest, std::vector<Problem>& problems) {
+  if (const auto why = why_no_file(path, largest)) {
     const std::string hint = fs::exists(path) ? "" : nearest_file(path);
     const bool by_name = wanted_at.source != nullptr;
     SourcePos at = wanted_at;
     if (!by_name) at = {std::make_shared<const Source>(Source{path, ""}), 0, 0, 1};
     problems.push_back({at, by_name ? fmt::format("{}: {}", path, *why) : *why, hint});
-    return {};
+    return nullptr;
   }
-  std::string text = read_file(path, kLargestYaml);
+  std::string text = read_file(path, largest);
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
-  const auto source = std::make_shared<const Source>(Source{shown_path(path), std::move(text)});
-  return parse_yaml(source, 0, problems);
+  return std::make_shared<const Source>(Source{shown_path(path), std::move(text)});
+}
+
+Node open_yaml(const std::string& path, const SourcePos& wanted_at,
+               std::vector<Problem>& problems) {
+  const auto source = open_source(path, wanted_at, kLargestYaml, problems);
+  return source == nullptr ? Node{} : parse_yaml(source, 0, problems);
 }
 
 namespace {

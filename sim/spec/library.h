@@ -1,6 +1,7 @@
 // Folders of files that are asked for by name, and how one of them is opened.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,11 @@ bool is_path(std::string_view text);  // it has a / or ends in .yaml
 // path starts from the folder of the file that it is written in.
 std::optional<std::string> locate(const Library& library, const Chosen<std::string>& wanted,
                                   std::vector<Problem>& problems);
+
+// The text of a file of at most `largest` bytes; nullptr when it cannot be read, with the reason in
+// `problems`. `wanted_at` is where its name was written (source null: the command line).
+std::shared_ptr<const Source> open_source(const std::string& path, const SourcePos& wanted_at,
+                                          std::size_t largest, std::vector<Problem>& problems);
 
 // The tree of a file. `wanted_at` is where its name was written (source null: the command line). A
 // node without a source means that nothing could be read; the reason is among the problems.

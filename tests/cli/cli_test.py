@@ -140,7 +140,8 @@ REFUSED = [
     (["schedule", "1f1b", "--forward", "1ms"], 2, ["--stages", "--microbatches", "--backward"]),
     (["schedule", "1f1b", *pipeline(4096, 1000000)], 2,
      ["at most 6000000"]),
-    (["schedule", "file:tests/bad/parts/nosuch.txt", *PIPELINE], 1, ["nosuch.txt"]),
+    (["schedule", "file:tests/bad/parts/nosuch.txt", *PIPELINE], 2, ["nosuch.txt", "no such file"]),
+    (["schedule", "1f1b", "gpipe", "1f1b", *PIPELINE], 2, ["1f1b", "named twice"]),
     (["schedule", "file:tests/bad/parts/schedule-cycle.txt", *COSTS], 2,
      ["schedule-cycle.txt:3:6: expected an order that can run, found a deadlock: B0.0 on rank 0 waits "
       "for B0.1 on rank 1 waits for F1.1 on rank 1 waits for F1.0 on rank 0 waits for B0.0 on rank 0"]),

@@ -337,6 +337,23 @@ TEST_CASE("a reshard shows the cuts that cost nothing") {
   CHECK(problems.empty());
 }
 
+TEST_CASE("a reshard of dims that do not divide says what is padded") {
+  const ExplainSetting on = setting({{"X", 4}}, {{"I", 10}, {"J", 8}});
+  std::vector<Problem> problems;
+  const auto padded = [&](const std::string& from, const std::string& to) {
+    std::vector<std::string> lines;
+    for (const std::string& note :
+         explain_reshard(array(from, on), array(to, on), on, problems).notes) {
+      if (note.starts_with("bytes count padding")) lines.push_back(note);
+    }
+    return lines;
+  };
+  CHECK(padded("A[I_X, J]", "A[I, J_X]") ==
+        std::vector<std::string>{
+            "bytes count padding: I: 10 over 4 devices is 3 each, 2 rows of padding"});
+  CHECK(padded("A[I, J_X]", "A[I, J]") == std::vector<std::string>{});
+}
+
 TEST_CASE("axes of one device") {
   const ExplainSetting on = setting({{"X", 1}}, {{"I", 5}});
   std::vector<Problem> problems;
