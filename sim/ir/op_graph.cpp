@@ -139,6 +139,12 @@ std::string what_it_does(const Op& op) {
 std::string_view to_text(Pass pass) {
   return pass == Pass::forward ? "forward" : "backward";
 }
+std::string_view to_text(MemoryKind kind) {
+  constexpr std::string_view kNames[] = {"weights",  "gradients",   "optimizer",
+                                         "gathered", "activations", "logits"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 std::string_view to_text(Grain grain) {
   return grain == Grain::flow ? "flow" : "fluid";
 }

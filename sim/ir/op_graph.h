@@ -10,6 +10,9 @@
 // Links are *orbits* of physical links under the run's fold (architecture D3): with nothing folded,
 // one orbit per link. Dependencies are CSR: op i starts when all of waits_for(i) have ended. Stream
 // order is expressed by dependencies, too; no engine keeps a queue.
+//
+// Beside the ops stand what they change of memory, and collectives whose kernels take a share of a
+// device's compute away while they run. An op graph without either is complete.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +56,37 @@ struct Origin {
   int microbatch = 0;
   Pass pass = Pass::forward;
   int collective = -1;  // index into Plan::collectives, or -1
+  int stage = 0;        // of a pipeline
+};
+
+// What lies in the memory of a device.
+enum class MemoryKind : std::uint8_t {
+  weights,      // parameters as they are held
+  gradients,    // of parameters, as they are held between micro-batches
+  optimizer,    // its state: moments, master weights
+  gathered,     // whole weights while they are used, and their whole gradients
+  activations,  // kept for the backward pass, and its gradients
+  logits,       // of the head
+  count         // how many kinds there are
+};
+std::string_view to_text(MemoryKind);
+
+// At the start or the end of an op, memory of a device of this class is taken (bytes above 0) or
+// given back.
+struct MemoryDelta {
+  OpId op = {};
+  bool at_end = false;
+  MemoryKind kind = MemoryKind::activations;
+  std::uint32_t device = 0;  // class
+  Bytes bytes = {};
+};
+
+// From the end of `first` to the end of `last`, kernels of a collective occupy this share of the
+// compute of devices of the class, whether or not bytes flow; computes run slower by it.
+struct Hold {
+  std::uint32_t device = 0;  // class
+  double share = 0;          // in (0, 1)
+  OpId first = {}, last = {};
 };
 
 // One orbit of links.
@@ -70,6 +104,8 @@ struct OpGraph {
   std::vector<std::uint32_t> route_offset = {0};
   std::vector<std::uint32_t> route_links;  // indices into links, sorted, repeated per load
   std::vector<Origin> origins;
+  std::vector<MemoryDelta> memory;  // in any order
+  std::vector<Hold> holds;
   std::uint32_t phases = 0;  // number of phase ids used
   std::uint32_t device_classes = 1;
 

@@ -140,7 +140,7 @@ Lowered lower_collectives(const CollectiveRequest& request) {
          .stream = fmt::format("{}{}", fmt::join(names, ","), plan.collectives.size()),
          .collective = static_cast<int>(plan.collectives.size())});
     std::vector<OpId> latest(static_cast<std::size_t>(plan.fold.classes()), start);
-    CollectiveLowering::Bracket bracket = lowering.lower(call, origin, latest);
+    CollectiveLowering::Bracket bracket = lowering.lower(call, origin, {latest});
     instance.begin = std::move(bracket.begin);
     instance.end = std::move(bracket.end);
     plan.collectives.push_back(std::move(instance));

@@ -28,6 +28,8 @@ class GraphBuilder {
   OpId add(const Op& op, std::span<const OpId> waits);
   // One op that ends when all of `waits` have; repeated ids count once.
   OpId join(std::vector<OpId> waits, std::uint32_t device, std::uint32_t origin);
+  void hold(const Hold& hold) { graph_.holds.push_back(hold); }
+  void memory(const MemoryDelta& delta) { graph_.memory.push_back(delta); }
   std::uint32_t phases(std::uint32_t count);  // reserves `count` phase ids, returns the first
 
   const Cluster& cluster() const { return cluster_; }

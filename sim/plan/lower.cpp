@@ -4,132 +4,45 @@
 
 #include <algorithm>
 
-#include "base/file.h"
-#include "plan/graph_builder.h"
 #include "plan/lower_collective.h"
 #include "plan/network_text.h"
+#include "plan/step_lowering.h"
 
 namespace shardsim {
 
 namespace {
 
-// Where in the step an instance of the layer stands.
-struct Place {
-  int layer = 0;
-  int microbatch = 0;
-  bool last_microbatch = true;
-};
-
-class StepLowering {
- public:
-  StepLowering(const Prepared& run, Plan& plan, Grain grain)
-      : run_(run), plan_(plan), builder_(plan.cluster, plan.fold), collectives_(builder_, grain) {
-    const std::uint32_t origin = builder_.origin({.name = "start", .stream = "start"});
-    for (const DeviceId device : plan.fold.representatives(plan.cluster)) {
-      speed_.push_back(plan.cluster.speed_of(device));
-    }
-    latest_.assign(static_cast<std::size_t>(plan.fold.classes()), builder_.join({}, 0, origin));
-    std::size_t next = 0;
-    for (const ShardedStatement& step : run.sharded.steps) {
-      first_choice_.push_back(next);
-      next += step.before.size() + step.after.size();
+// The calls of one kind of layer.
+void append_calls(const LayerPlan& plan, const Mesh& mesh, std::vector<CollectiveCall>& calls) {
+  std::size_t choice = 0;
+  for (const ShardedStatement& step : plan.sharded.steps) {
+    for (const auto* list : {&step.before, &step.after}) {
+      for (const ShardedCollective& c : *list) {
+        calls.push_back(call_of(c, mesh));
+        calls.back().algorithm = plan.choices[choice++].row;
+      }
     }
   }
-
-  void pass(Pass which, const Place& place) {
-    for (std::size_t s = 0; s < run_.sharded.steps.size(); ++s) {
-      const ShardedStatement& step = run_.sharded.steps[s];
-      if (step.pass != which) continue;
-      std::size_t choice = first_choice_[s];
-      for (const ShardedCollective& c : step.before)
-        communicate(c, run_.choices[choice++], which, place);
-      compute(step, place);
-      for (const ShardedCollective& c : step.after)
-        communicate(c, run_.choices[choice++], which, place);
-    }
-  }
-
-  OpGraph take() { return builder_.take(); }
-
- private:
-  void compute(const ShardedStatement& step, const Place& place) {
-    Op op;
-    op.kind = OpKind::compute;
-    op.seconds = cost(step, run_.rates);
-    if (op.seconds == Seconds{0}) return;
-    op.origin = builder_.origin({.name = step.text,
-                                 .stream = "compute",
-                                 .layer = place.layer,
-                                 .microbatch = place.microbatch,
-                                 .pass = step.pass});
-    const Seconds usual = op.seconds;
-    for (std::uint32_t device = 0; device < latest_.size(); ++device) {
-      op.device = device;
-      op.seconds = usual / speed_[device];
-      latest_[device] = builder_.add(op, {&latest_[device], 1});
-    }
-  }
-
-  void communicate(const ShardedCollective& collective, const AlgorithmChoice& choice, Pass pass,
-                   const Place& place) {
-    throw_if_interrupted();
-    if (collective.once_per_step && !place.last_microbatch) return;
-    CollectiveCall call = call_of(collective, run_.mesh);
-    call.algorithm = choice.row;
-    CollectiveInstance instance = describe_call(call, plan_.cluster, collective.axes);
-    instance.tensor = collective.tensor;
-    instance.case_text = collective.case_text;
-    instance.reason = collective.reason;
-    instance.alternatives = collective.alternatives;
-    instance.pass = pass;
-    instance.layer = place.layer;
-    const std::string axes = fmt::format("{}", fmt::join(collective.axes, ","));
-    const std::uint32_t origin = builder_.origin(
-        {.name = fmt::format("{} {} over {}", to_text(collective.kind), collective.tensor, axes),
-         .stream = axes,
-         .layer = place.layer,
-         .microbatch = place.microbatch,
-         .pass = pass,
-         .collective = static_cast<int>(plan_.collectives.size())});
-    CollectiveLowering::Bracket bracket = collectives_.lower(call, origin, latest_);
-    instance.begin = std::move(bracket.begin);
-    instance.end = std::move(bracket.end);
-    plan_.collectives.push_back(std::move(instance));
-  }
-
-  const Prepared& run_;
-  Plan& plan_;
-  GraphBuilder builder_;
-  CollectiveLowering collectives_;
-  std::vector<OpId> latest_;               // [device classes]
-  std::vector<double> speed_;              // [device classes] of compute
-  std::vector<std::size_t> first_choice_;  // [steps] into Prepared::choices
-};
+}
 
 }  // namespace
 
 std::vector<CollectiveCall> calls_of(const Prepared& run) {
   std::vector<CollectiveCall> calls;
-  std::size_t choice = 0;
-  for (const ShardedStatement& step : run.sharded.steps) {
-    for (const auto* list : {&step.before, &step.after}) {
-      for (const ShardedCollective& c : *list) {
-        calls.push_back(call_of(c, run.mesh));
-        calls.back().algorithm = run.choices[choice++].row;
-      }
-    }
-  }
+  append_calls(run, run.mesh, calls);
+  for (const LayerPlan& end : run.ends) append_calls(end, run.mesh, calls);
   return calls;
 }
 
 namespace {
 
+// A stage has its share of the classes of devices, and works off its layers for every micro-batch.
 double ops_of(const Prepared& run, const Fold& fold, Grain grain) {
   double ops = fold.classes() * static_cast<double>(run.sharded.steps.size());
-  for (const CollectiveCall& call : calls_of(run)) {
-    ops += estimated_ops(call, run.cluster, fold, grain);
-  }
-  return ops * run.layers * run.batch.microbatches;
+  std::vector<CollectiveCall> calls;
+  append_calls(run, run.mesh, calls);
+  for (const CollectiveCall& call : calls) ops += estimated_ops(call, run.cluster, fold, grain);
+  return ops / run.step.ranks() * run.layers * run.batch.microbatches;
 }
 
 std::string batch_text(const BatchSpec& batch, const BatchSplit& split) {
@@ -149,7 +62,7 @@ Facts facts_of(const RunSpec& spec, const Prepared& run) {
   facts.emplace_back("cluster", fmt::format("{} x {}, {}", run.cluster.devices(),
                                             spec.chip_spec.name, network_text(run.cluster)));
   std::vector<std::string> mesh;
-  for (const MeshAxis& axis : run.mesh.axes) {
+  for (const MeshAxis& axis : run.whole_mesh.axes) {
     std::vector<std::string> spans;
     for (const int a : axis.axes)
       spans.push_back(run.cluster.axes[static_cast<std::size_t>(a)].name);
@@ -180,19 +93,17 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
   Lowered result;
   Plan& plan = result.plan;
   plan.cluster = run.cluster;
-  plan.mesh = run.mesh;
+  plan.mesh = run.whole_mesh;
   plan.layer = run.sharded;
   plan.fold = options.full ? Fold::full(run.cluster)
                            : common_fold(run.cluster, calls_of(run), options.grain);
+  for (const int axis : run.step.axes) {  // ranks of a pipeline do not do alike
+    const auto a = static_cast<std::size_t>(axis);
+    plan.fold.step[a] = run.cluster.axes[a].size;
+  }
   refuse_too_many_ops(ops_of(run, plan.fold, options.grain), options.full, options.grain,
                       spec.topology.pos);
-  StepLowering lowering(run, plan, options.grain);
-  for (int mb = 0; mb < run.batch.microbatches; ++mb) {
-    const bool last = mb + 1 == run.batch.microbatches;
-    for (int l = 0; l < run.layers; ++l) lowering.pass(Pass::forward, {l, mb, last});
-    for (int l = run.layers; l-- > 0;) lowering.pass(Pass::backward, {l, mb, last});
-  }
-  result.graph = lowering.take();
+  result.graph = lower_step(run, plan, options.grain);
   plan.facts = facts_of(spec, run);
   plan.assumptions = assumptions_of(spec, run, options);
   return result;
@@ -229,7 +140,7 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
   said.push_back(fmt::format("compute is a roofline: {}, chip figures {}",
                              rates_text(run.rates, dtype),
                              spec.variant.given ? "of variant " + spec.variant.value : "nominal"));
-  said.push_back("nothing overlaps: every collective is exposed");
+  for (const std::string& text : overlap_texts(run.overlap)) said.push_back(text);
   for (const MeshAxis& axis : run.mesh.axes) {
     if (axis.size > 1 && idle(run.sharded, axis.name)) {
       said.push_back(fmt::format("mesh axis {} cuts no matmul: its {} devices repeat the same work",

@@ -117,9 +117,28 @@ std::vector<CollectiveCall> part_calls(const CollectiveCall& call, const GroupNe
 
 }  // namespace
 
+namespace {
+
+bool among(std::span<const std::uint32_t> classes, std::uint32_t one) {
+  return classes.empty() || std::find(classes.begin(), classes.end(), one) != classes.end();
+}
+
+// What a member of a group must wait for.
+void arrivals(const CollectiveLowering::Where& where, std::uint32_t member,
+              std::vector<OpId>& into) {
+  into.push_back(where.latest[member]);
+  if (where.stream != nullptr) into.push_back((*where.stream)[member]);
+}
+
+void leave(const CollectiveLowering::Where& where, std::uint32_t member, OpId end) {
+  where.latest[member] = end;
+  if (where.stream != nullptr) (*where.stream)[member] = end;
+}
+
+}  // namespace
+
 CollectiveLowering::Bracket CollectiveLowering::lower_parts(const CollectiveCall& call,
-                                                            std::uint32_t origin,
-                                                            std::vector<OpId>& latest) {
+                                                            std::uint32_t origin, Where where) {
   const GroupNet net = group_net(builder_.cluster(), call.axes);
   CollectivePlan nothing;
   nothing.sizes = net.sizes();
@@ -131,44 +150,53 @@ CollectiveLowering::Bracket CollectiveLowering::lower_parts(const CollectiveCall
   const auto meet = [&] {
     std::vector<OpId> joins;
     for (const CollectiveTemplate::Group& group : groups) {
+      if (!among(where.classes, group.members.front())) continue;
       std::vector<OpId> arrive;
-      for (const std::uint32_t member : group.members) arrive.push_back(latest[member]);
+      for (const std::uint32_t member : group.members) arrivals(where, member, arrive);
       joins.push_back(builder_.join(std::move(arrive), group.members.front(), origin));
-      for (const std::uint32_t member : group.members) latest[member] = joins.back();
+      for (const std::uint32_t member : group.members) leave(where, member, joins.back());
     }
     return joins;
   };
   Bracket bracket{meet(), {}};
   for (const CollectiveCall& part : part_calls(call, net)) {
-    lower(part, origin, latest);
+    lower(part, origin, where);
     bracket.end = meet();
   }
   return bracket;
 }
 
 CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call,
-                                                      std::uint32_t origin,
-                                                      std::vector<OpId>& latest) {
+                                                      std::uint32_t origin, Where where) {
   Bracket bracket;
   const bool empty = call.ask.bytes == Bytes{} && call.ask.kind != Collective::barrier;
   const bool nothing =
       empty || call.algorithm == nullptr || group_net(builder_.cluster(), call.axes).ranks() == 1;
   if (nothing) {
-    const OpId here = builder_.join(latest, 0, origin);
-    std::fill(latest.begin(), latest.end(), here);
+    std::vector<OpId> arrive;
+    const auto classes = static_cast<std::uint32_t>(where.latest.size());
+    for (std::uint32_t c = 0; c < classes; ++c)
+      if (among(where.classes, c)) arrivals(where, c, arrive);
+    const std::uint32_t device = where.classes.empty() ? 0 : where.classes.front();
+    const OpId here = builder_.join(std::move(arrive), device, origin);
+    for (std::uint32_t c = 0; c < classes; ++c)
+      if (among(where.classes, c)) leave(where, c, here);
     return {{here}, {here}};
   }
   if (grain_ == Grain::fluid && call.algorithm->parts != nullptr) {
-    return lower_parts(call, origin, latest);
+    return lower_parts(call, origin, where);
   }
   const CollectiveTemplate& made = find(call);
   const std::uint32_t first_phase = builder_.phases(made.phases);
-  builder_.reserve(made.ops.size() + 2 * made.groups.size(),
-                   made.waits.size() + 2 * made.ops.size());
+  if (where.classes.empty()) {
+    builder_.reserve(made.ops.size() + 2 * made.groups.size(),
+                     made.waits.size() + 2 * made.ops.size());
+  }
   std::vector<OpId> waits;
   for (const CollectiveTemplate::Group& group : made.groups) {
+    if (!among(where.classes, group.members.front())) continue;
     std::vector<OpId> arrive;
-    for (const std::uint32_t member : group.members) arrive.push_back(latest[member]);
+    for (const std::uint32_t member : group.members) arrivals(where, member, arrive);
     const OpId begin = builder_.join(std::move(arrive), group.members.front(), origin);
     const auto offset = static_cast<std::uint32_t>(begin) + 1 - group.first;
     std::vector<OpId> sinks;
@@ -186,7 +214,7 @@ CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call
       if (!made.awaited[i]) sinks.push_back(id);
     }
     const OpId end = builder_.join(std::move(sinks), group.members.front(), origin);
-    for (const std::uint32_t member : group.members) latest[member] = end;
+    for (const std::uint32_t member : group.members) leave(where, member, end);
     bracket.begin.push_back(begin);
     bracket.end.push_back(end);
   }

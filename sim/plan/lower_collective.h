@@ -44,9 +44,16 @@ class CollectiveLowering {
   struct Bracket {
     std::vector<OpId> begin, end;  // one pair per class of groups
   };
-  // Appends the collective after `latest` (per device class, the op it must wait for) and moves
-  // `latest` to its end. A group of one rank, or no bytes, appends a bare join.
-  Bracket lower(const CollectiveCall& call, std::uint32_t origin, std::vector<OpId>& latest);
+  // Where a collective stands: all classes of devices, or those of `classes` alone; each after
+  // `latest` and, where it is given, after `stream`, the last op of the same communicator.
+  // REQUIRES: groups lie within `classes` or outside.
+  struct Where {
+    std::vector<OpId>& latest;                    // [device classes] moved to the end
+    std::span<const std::uint32_t> classes = {};  // empty: all
+    std::vector<OpId>* stream = nullptr;          // [device classes] moved to the end
+  };
+  // Appends the collective. A group of one rank, or no bytes, appends a bare join.
+  Bracket lower(const CollectiveCall& call, std::uint32_t origin, Where where);
 
  private:
   // Bytes: of plans that depend on them, otherwise 0.
@@ -54,7 +61,7 @@ class CollectiveLowering {
                          int, int, Bytes>;
   const CollectiveTemplate& find(const CollectiveCall& call);
   // In the fluid grain the parts of a composite one by one: each flows as it would alone.
-  Bracket lower_parts(const CollectiveCall& call, std::uint32_t origin, std::vector<OpId>& latest);
+  Bracket lower_parts(const CollectiveCall& call, std::uint32_t origin, Where where);
 
   GraphBuilder& builder_;
   Grain grain_;

@@ -7,8 +7,11 @@
 #include "base/must.h"
 #include "plan/backward.h"
 #include "plan/check_dims.h"
+#include "plan/end_layers.h"
+#include "plan/layer_tasks.h"
 #include "plan/make_layer.h"
 #include "plan/placement.h"
+#include "plan/reshard.h"
 #include "plan/shard.h"
 #include "plan/stated_layouts.h"
 #include "plan/sub_axes.h"
@@ -79,13 +82,14 @@ class WantedAlgorithms {
   const RunSpec& spec_;
 };
 
-void pick_all(const WantedAlgorithms& wanted, Prepared& run, std::vector<Problem>& problems) {
+void pick_all(const WantedAlgorithms& wanted, const Prepared& run, LayerPlan& plan,
+              std::vector<Problem>& problems) {
   std::vector<Problem> found;
-  for (const ShardedStatement& step : run.sharded.steps) {
+  for (const ShardedStatement& step : plan.sharded.steps) {
     for (const auto* list : {&step.before, &step.after}) {
       for (const ShardedCollective& collective : *list) {
         const CollectiveCall call = call_of(collective, run.mesh);
-        run.choices.push_back(wanted.pick(call, run.cluster, found));
+        plan.choices.push_back(wanted.pick(call, run.cluster, found));
       }
     }
   }
@@ -169,12 +173,141 @@ void check_layers_fit(const RunSpec& spec, const Prepared& run, std::vector<Prob
 
 }  // namespace
 
+namespace {
+
+// The name that an entry of tensors: begins with.
+std::string_view tensor_name(std::string_view text) {
+  return text.substr(0, std::min(text.find('['), text.size()));
+}
+
+// Entries of tensors: that speak of the ends of the model, or the others.
+std::vector<Chosen<std::string>> tensors_of_ends(const RunSpec& spec, bool of_ends) {
+  std::vector<Chosen<std::string>> found;
+  for (const Chosen<std::string>& entry : spec.tensors) {
+    const bool names_end =
+        std::any_of(end_rows().begin(), end_rows().end(),
+                    [&](const EndRow& row) { return tensor_name(entry.value) == row.weights; });
+    if (names_end == of_ends) found.push_back(entry);
+  }
+  return found;
+}
+
+bool has_dim(const ModelSpec& model, std::string_view name) {
+  return std::any_of(model.dims.begin(), model.dims.end(),
+                     [&](const AxisSpec& dim) { return dim.name == name; });
+}
+
+// Whether embedding and head are run. Appends a problem where they are asked for and cannot be.
+bool runs_ends(const RunSpec& spec, std::vector<Problem>& problems) {
+  const bool can = !spec.model_spec.inlined && has_dim(spec.model_spec, "V");
+  if (!spec.ends.given) return can && !spec.layers.given;
+  if (spec.ends.value && !can) {
+    problems.push_back({spec.ends.pos,
+                        spec.model_spec.inlined
+                            ? "ends: expected a model, found statements in layer"
+                            : fmt::format("ends: model {} states no size of V, the vocabulary",
+                                          spec.model_spec.name),
+                        ""});
+  }
+  return spec.ends.value && can;
+}
+
+// How statements are planned on the run's cluster.
+class Planner {
+ public:
+  Planner(const RunSpec& spec, Prepared& run, std::vector<Problem>& problems)
+      : spec_(spec), run_(run), problems_(problems), prices_(run.cluster, run.mesh, run.rates) {}
+
+  ShardInput input(LayerPlan& plan) {
+    return {plan.layer,
+            plan.layouts,
+            run_.mesh,
+            run_.precision,
+            prices_,
+            run_.recompute,
+            spec_.on_ambiguity.value == "error",
+            spec_.on_ambiguity.value != "choose"};
+  }
+
+  void end(const EndRow& row, bool& first) {
+    LayerPlan& plan = run_.ends.emplace_back();
+    plan.kind = row.kind;
+    const ModelSpec model = end_model(spec_.model_spec, row);
+    const std::vector<Statement> statements =
+        parse_model(model, spec_.batch, run_.mesh.names(), problems_);
+    std::vector<NamedDim> dims = model_dims(model, spec_.batch, run_.batch.sequences, problems_);
+    plan.layer = layer_from(statements, std::move(dims), problems_);
+    std::vector<Chosen<std::string>> own;
+    for (const Chosen<std::string>& entry : tensors_of_ends(spec_, true))
+      if (tensor_name(entry.value) == row.weights) own.push_back(entry);
+    std::vector<Problem> again;  // what the presets lack was said of the layers
+    plan.layouts = make_layouts(spec_.sharding, own, plan.layer, run_.mesh, again);
+    if (!again.empty() && first) problems_.insert(problems_.end(), again.begin(), again.end());
+    first = false;
+    if (!problems_.empty()) return;
+    const ShardInput asked = input(plan);
+    plan.sharded = shard(asked, problems_);
+    if (!problems_.empty()) return;
+    append_backward(asked, plan.sharded);
+    if (row.looks_up) make_lookup(plan, run_.mesh, run_.precision);
+  }
+
+ private:
+  const RunSpec& spec_;
+  Prepared& run_;
+  std::vector<Problem>& problems_;
+  PriceBook prices_;
+};
+
+// A preset that cuts arrays over the axis of the pipeline.
+void check_axis_free(const RunSpec& spec, std::vector<Problem>& problems) {
+  if (!spec.schedule.given) return;
+  for (const PresetSpec& preset : spec.sharding) {
+    for (const Chosen<std::string>& axis : preset.axes) {
+      if (axis.value != spec.schedule.axis.value) continue;
+      problems.push_back(
+          {axis.pos,
+           fmt::format("mesh axis {} is used by {} and by schedule", axis.value, preset.preset),
+           "give each its own mesh axis"});
+    }
+  }
+}
+
+// What a rank hands to the next: a device's block of the layers' first input.
+Bytes boundary_of(const Prepared& run) {
+  for (std::size_t t = 0; t < run.layer.tensors.size(); ++t) {
+    if (run.layer.tensors[t].role != TensorRole::input) continue;
+    return local_bytes(run.layer, run.mesh, run.sharded.held[t],
+                       element_bytes(run.layer.tensors[t], run.precision));
+  }
+  return {};
+}
+
+void plan_stages(const RunSpec& spec, const MeshAxis& axis, Prepared& run,
+                 std::vector<Problem>& problems) {
+  const LayerTimes times = layer_times(tasks_of(run, run.rates), run.cluster, run.mesh);
+  StepAsk ask;
+  ask.layers = run.layers;
+  ask.ends = !run.ends.empty();
+  ask.microbatches = run.batch.microbatches;
+  ask.layer_costs.forward = times.forward;
+  ask.layer_costs.backward_input = times.backward_input;
+  ask.layer_costs.backward_weight = times.backward_weight;
+  ask.layer_costs.backward = times.backward_input + times.backward_weight;
+  ask.layer_costs.overlapped = ask.layer_costs.forward + ask.layer_costs.backward;
+  run.step = plan_step(spec.schedule, ask, axis, problems);
+  run.boundary = boundary_of(run);
+}
+
+}  // namespace
+
 Prepared prepare(const RunSpec& spec) {
   std::vector<Problem> problems;
   Prepared run;
   run.link = link_figures(spec, problems);
   run.cluster = make_cluster(spec.topology, run.link, problems);
   run.rates = chip_rates(spec.chip_spec, spec.variant, spec.precision.activations, problems);
+  run.precision = element_bytes(spec.precision);
   run.layers = spec.layers.given ? spec.layers.value : spec.model_spec.layers;
   if (spec.layers.given && spec.layers.value > spec.model_spec.layers) {
     problems.push_back(
@@ -183,32 +316,43 @@ Prepared prepare(const RunSpec& spec) {
                      spec.model_spec.name, spec.layers.value),
          ""});
   }
+  const bool ends = runs_ends(spec, problems);
+  run.optimizer = make_optimizer(spec.optimizer, ends, problems);
   const WantedAlgorithms wanted(spec, problems);
   if (!run.cluster.axes.empty()) run.mesh = place_mesh(spec.mesh, run.cluster, problems);
   if (run.mesh.axes.empty()) throw ConfigError(std::move(problems));
+  check_axis_free(spec, problems);
+  run.overlap = make_overlap(spec, run.mesh, problems);
 
   const std::vector<ArrayExpr> stated = read_layer(spec, run, problems);
   if (run.layer.statements.empty()) throw ConfigError(std::move(problems));
 
   take_apart(spec.sharding, run.layer, run.mesh, run.cluster);
+  run.whole_mesh = run.mesh;
+  const MeshAxis pipeline = take_pipeline_axis(spec.schedule, run.mesh, problems);
   run.recompute = find_recompute(spec.recompute.given ? spec.recompute.value : "none");
   must(run.recompute != nullptr, "the reader knows the rows of the table of recomputation");
-  const Precision precision = element_bytes(spec.precision);
-  run.layouts = make_layouts(spec.sharding, spec.tensors, run.layer, run.mesh, problems);
+  run.layouts = make_layouts(spec.sharding, ends ? tensors_of_ends(spec, false) : spec.tensors,
+                             run.layer, run.mesh, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   apply_stated(stated, run.layer, run.mesh, run.layouts, problems);
-  PriceBook prices(run.cluster, run.mesh, run.rates);
-  const bool refuse_ties = spec.on_ambiguity.value == "error";
-  const bool chosen = spec.on_ambiguity.value == "choose";
-  const ShardInput input{run.layer, run.layouts,   run.mesh,    precision,
-                         prices,    run.recompute, refuse_ties, !chosen};
+  Planner planner(spec, run, problems);
+  const ShardInput input = planner.input(run);
   run.sharded = shard(input, problems);
   require_stated_sums(run.layer, run.layouts, run.sharded, problems);
   check_layers_fit(spec, run, problems);
   check_sizes_used(spec.model_spec, run.layer, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   append_backward(input, run.sharded);
-  pick_all(wanted, run, problems);
+  bool first = true;
+  if (ends) {
+    for (const EndRow& row : end_rows()) planner.end(row, first);
+  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  pick_all(wanted, run, run, problems);
+  for (LayerPlan& end : run.ends) pick_all(wanted, run, end, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  plan_stages(spec, pipeline, run, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   return run;
 }

@@ -12,27 +12,30 @@
 #include "plan/clusters.h"
 #include "plan/collective_run.h"
 #include "plan/cost.h"
+#include "plan/layer_plan.h"
+#include "plan/overlap.h"
 #include "plan/presets.h"
 #include "plan/recompute.h"
+#include "plan/step_plan.h"
 #include "spec/run_spec.h"
 
 namespace shardsim {
 
-struct Prepared {
+struct Prepared : LayerPlan {
   LinkFigures link;
   Cluster cluster;
-  Mesh mesh;
+  Mesh mesh;        // without the axis of the pipeline
+  Mesh whole_mesh;  // with it
   BatchSplit batch;
-  Layer layer;
-  Layouts layouts;
-  ShardedLayer sharded;
+  Precision precision;
   ChipRates rates;
   int layers = 1;
   const RecomputeRow* recompute = nullptr;
-
-  // The algorithm of every collective of the layer, in the order of walk(): before, then after each
-  // step.
-  std::vector<AlgorithmChoice> choices;
+  std::vector<LayerPlan> ends;  // none, or the embedding and the head
+  StepPlan step;
+  Overlap overlap;
+  Optimizer optimizer;
+  Bytes boundary;  // what a device hands to the next stage: a block of the layers' input
 };
 
 // Throws ConfigError with every problem found.

@@ -176,6 +176,40 @@ struct AlgorithmSpec {
   SourcePos pos;
 };
 
+// The stages of the model, and the order in which their ranks work.
+struct ScheduleSpec {
+  Chosen<std::string> kind;     // row of the schedule table
+  Chosen<std::string> file;     // or a schedule that somebody wrote
+  Chosen<std::string> axis;     // mesh axis of the ranks
+  Chosen<int> chunks;           // stages of a rank; default: the kind's fewest
+  Chosen<int> group;            // interleaved kinds: micro-batches in a row on a chunk
+  Chosen<double> memory_limit;  // searched kinds
+  Chosen<std::string> p2p;      // async | serial | blocking
+  Chosen<std::vector<Chosen<std::string>>> layers;  // of every stage; default: evenly
+  SourcePos pos;
+  bool given = false;
+};
+
+// What runs beside the computation; left out or 0: off.
+struct OverlapSpec {
+  Chosen<int> fsdp_prefetch;              // layers whose weights are gathered ahead
+  Chosen<std::string> fsdp;               // whose rule: fsdp1 | fsdp2
+  Chosen<std::string> backward_prefetch;  // fsdp1: pre | post
+  Chosen<bool> gradients;                 // reductions of gradients run beside the backward pass
+  Chosen<Bytes> bucket;                   // of reductions once per step
+  Chosen<bool> updates;                   // updated weights are gathered beside the optimizer
+  Chosen<int> collective_matmul;          // tiles of a product and of the collective beside it
+  Chosen<std::string> collective_matmul_form;                    // row of the table of tilings
+  std::vector<std::pair<Chosen<std::string>, double>> sm_share;  // mesh axis or "pipeline": share
+  SourcePos pos;
+};
+
+struct OptimizerSpec {
+  Chosen<std::string> kind;  // adam | none
+  Chosen<int> bytes;         // of weights, gradients and state per parameter: 16 | 10
+  SourcePos pos;
+};
+
 struct RunSpec {
   Chosen<std::string> name;
   Chosen<std::string> chip;           // the name as written
@@ -199,6 +233,10 @@ struct RunSpec {
   Chosen<std::string> on_ambiguity;  // choose (default) | error
   std::vector<AlgorithmSpec> collectives;
   Chosen<std::string> recompute;  // default: none
+  ScheduleSpec schedule;
+  OverlapSpec overlap;
+  OptimizerSpec optimizer;
+  Chosen<bool> ends;  // embedding, head and loss; default: when all layers of a model are run
   std::string notes;
 };
 

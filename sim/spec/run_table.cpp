@@ -174,7 +174,7 @@ std::vector<Field> sharding_fields() {
 std::vector<Field> run_fields() {
   std::vector<Field> rows;
   for (const auto& part : {machine_fields(), topology_fields("run", "cluster.topology."),
-                           work_fields(), precision_fields(), sharding_fields()}) {
+                           work_fields(), precision_fields(), sharding_fields(), step_fields()}) {
     rows.insert(rows.end(), part.begin(), part.end());
   }
   return rows;

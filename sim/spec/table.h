@@ -90,6 +90,7 @@ std::span<const Field> fields();
 
 // Its parts.
 std::vector<Field> run_fields();                   // run_table.cpp
+std::vector<Field> step_fields();                  // step_table.cpp: of a run, too
 std::vector<Field> chip_fields(), model_fields();  // data_table.cpp; a block's rows, too
 // topology_table.cpp: the map of a topology, whose keys begin with `prefix` in files of that kind.
 std::vector<Field> topology_fields(std::string_view file, const std::string& prefix);

@@ -1,0 +1,39 @@
+// The layers at the two ends of a model, as statements like all others:
+//
+//   embedding   In[B,T,D] = Tok[B,T,V] * Wembed[V,D]   a row of the table for each token: as a
+//   product
+//                                                      it shards like one, but nothing is
+//                                                      multiplied
+//   head        Y = norm(Out, D, Wnorm)   Logits[B,T,V] = Y * Whead[D,V]   Loss = exp(Logits)
+//
+// so that tensor parallelism cuts the vocabulary of both, and an embedding over a cut vocabulary is
+// completed by an all-reduce (Shoeybi et al. 2019, arXiv 1909.08053, section 3). The loss stands
+// for softmax and cross-entropy in one pass over the logits.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/layer_plan.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+struct EndRow {
+  std::string_view kind;
+  std::vector<std::string_view> statements;
+  std::string_view weights;  // the table or matrix of the vocabulary
+  bool looks_up = false;     // its product is a lookup
+};
+std::span<const EndRow> end_rows();  // embedding, head
+
+// The model file with these statements instead of its own.
+ModelSpec end_model(const ModelSpec& model, const EndRow& row);
+
+// Turns the product of tokens and table into the lookup that it is: no FLOPs, memory traffic of the
+// rows alone, no gradient of the tokens.
+void make_lookup(LayerPlan& plan, const Mesh& mesh, const Precision& precision);
+
+}  // namespace shardsim

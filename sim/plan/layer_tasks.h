@@ -1,0 +1,58 @@
+// A layer's pass as tasks: what its statements compute and the collectives around them, in the
+// order of one device's streams. The same for every layer of a kind and every micro-batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "plan/cost.h"
+#include "plan/layer_plan.h"
+#include "plan/overlap.h"
+
+namespace shardsim {
+
+// What a collective is for, which decides what may run beside it.
+enum class TaskRole : std::uint8_t {
+  work,    // a statement, or a collective of activations: the next task waits for it
+  gather,  // weights become whole before they are used
+  reduce,  // gradients of weights
+  update   // updated weights become whole, once per step
+};
+
+struct Task {
+  const ShardedStatement* step = nullptr;
+  const ShardedCollective* collective = nullptr;  // nullptr: the statement itself
+  const AlgorithmRow* algorithm = nullptr;        // of the collective
+  TaskRole role = TaskRole::work;
+  Seconds seconds;  // of the statement, on a device of speed 1
+  int number = 0;   // counts the tasks of the layer, both passes
+};
+
+struct LayerTasks {
+  const LayerPlan* plan = nullptr;
+  std::vector<Task> forward;
+  // The backward pass in its order; which of it makes gradients of weights alone, on which no other
+  // layer waits (zero-bubble schedules run them later).
+  std::vector<Task> backward;
+  std::vector<bool> of_weights;  // [backward]
+
+  Seconds compute(const std::vector<Task>& tasks) const;
+};
+
+LayerTasks tasks_of(const LayerPlan& plan, const ChipRates& rates);
+
+// The optimizer on the weights of one layer that a device updates: their gradients, state and
+// weights read, state and weights written, at the bandwidth of its memory.
+Seconds update_time(const LayerPlan& plan, const Mesh& mesh, const Precision& precision,
+                    const Optimizer& optimizer, const ChipRates& rates);
+
+// One layer's forward, backward-input and backward-weight: its computing and, one after the other,
+// the closed forms of the collectives that the pass waits for.
+struct LayerTimes {
+  Seconds forward, backward_input, backward_weight;
+};
+LayerTimes layer_times(const LayerTasks& tasks, const Cluster& cluster, const Mesh& mesh);
+
+}  // namespace shardsim

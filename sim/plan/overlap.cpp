@@ -1,0 +1,174 @@
+#include "plan/overlap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/must.h"
+
+namespace shardsim {
+namespace {
+
+constexpr std::array kRules = {
+    FsdpRule{.name = "fsdp1", .frees_at_end = true, .one_scatter = false},
+    FsdpRule{.name = "fsdp2", .frees_at_end = false, .one_scatter = true}};
+
+struct FormRow {
+  std::string_view name;
+  TileForm form;
+};
+constexpr std::array kForms = {FormRow{"two-stage", TileForm::two_stage},
+                               FormRow{"ring", TileForm::ring},
+                               FormRow{"ring-two-way", TileForm::ring_two_way}};
+
+// The mesh axes that "X" or "X,Y" names.
+std::vector<std::string> axes_of(std::string_view communicator) {
+  std::vector<std::string> axes(1);
+  for (const char c : communicator) {
+    if (c == ',') {
+      axes.emplace_back();
+    } else if (c != ' ') {
+      axes.back() += c;
+    }
+  }
+  return axes;
+}
+
+}  // namespace
+
+std::span<const FsdpRule> fsdp_rules() {
+  return kRules;
+}
+
+double Overlap::share_of(std::string_view communicator) const {
+  for (const auto& [name, share] : sm_share)
+    if (name == communicator) return share;
+  return 0;
+}
+
+bool Overlap::any() const {
+  return prefetch > 0 || gradients || updates || tiles > 0;
+}
+
+Overlap make_overlap(const RunSpec& spec, const Mesh& mesh, std::vector<Problem>& problems) {
+  const OverlapSpec& asked = spec.overlap;
+  Overlap made;
+  made.prefetch = asked.fsdp_prefetch.value;
+  const std::string rule = asked.fsdp.given ? asked.fsdp.value : "fsdp2";
+  const auto row =
+      std::find_if(kRules.begin(), kRules.end(), [&](const FsdpRule& r) { return r.name == rule; });
+  must(row != kRules.end(), "the reader knows the rules of FSDP");
+  made.fsdp = &*row;
+  made.backward_pre = asked.backward_prefetch.value != "post";
+  made.gradients = asked.gradients.value;
+  made.bucket = asked.bucket.value;
+  made.updates = asked.updates.value;
+  made.tiles = asked.collective_matmul.value;
+  for (const FormRow& form : kForms)
+    if (form.name == asked.collective_matmul_form.value) made.form = form.form;
+  const auto needs = [&](const SourcePos& pos, bool there, std::string_view what,
+                         std::string_view key, std::string_view hint) {
+    if (there) return;
+    problems.push_back({pos, fmt::format("{} needs {}", what, key), std::string(hint)});
+  };
+  if (asked.fsdp.given && made.prefetch == 0) {
+    needs(asked.fsdp.pos, false, "overlap.fsdp", "overlap.fsdp_prefetch of 1 or more",
+          "write fsdp_prefetch: 1, or leave fsdp out");
+  }
+  if (asked.backward_prefetch.given) {
+    needs(asked.backward_prefetch.pos, made.prefetch > 0, "overlap.backward_prefetch",
+          "overlap.fsdp_prefetch of 1 or more", "write fsdp_prefetch: 1");
+    if (made.fsdp->name == "fsdp2" && !made.backward_pre) {
+      problems.push_back({asked.backward_prefetch.pos,
+                          "backward_prefetch: post contradicts fsdp: fsdp2, which always gathers "
+                          "before the gradients of a layer",
+                          "write fsdp: fsdp1"});
+    }
+  }
+  if (asked.bucket.given) {
+    needs(asked.bucket.pos, made.gradients, "overlap.bucket", "overlap.gradients: true",
+          "write gradients: true");
+  }
+  if (asked.collective_matmul_form.given) {
+    needs(asked.collective_matmul_form.pos, made.tiles > 0, "overlap.collective_matmul_form",
+          "overlap.collective_matmul of 1 or more", "");
+  }
+  for (const auto& [communicator, share] : asked.sm_share) {
+    if (communicator.value != "pipeline") {
+      for (const std::string& axis : axes_of(communicator.value)) {
+        if (mesh.find(axis) != nullptr) continue;
+        std::vector<std::string> names = mesh.names();
+        names.emplace_back("pipeline");
+        problems.push_back(
+            {communicator.pos,
+             fmt::format("overlap.sm_share: expected a mesh axis, found \"{}\"", axis),
+             suggestion(axis, names)});
+      }
+    }
+    if (share >= 1) {
+      problems.push_back({communicator.pos,
+                          fmt::format("overlap.sm_share.{}: expected a share below 1, found {}",
+                                      communicator.value, share),
+                          "some of the chip must be left to compute"});
+    }
+    made.sm_share.emplace_back(fmt::format("{}", fmt::join(axes_of(communicator.value), ",")),
+                               share);
+  }
+  return made;
+}
+
+Optimizer make_optimizer(const OptimizerSpec& spec, bool whole, std::vector<Problem>& problems) {
+  Optimizer made;
+  made.runs = spec.kind.given ? spec.kind.value == "adam" : whole;
+  if (spec.bytes.given && spec.bytes.value != 16 && spec.bytes.value != 10) {
+    problems.push_back(
+        {spec.bytes.pos,
+         fmt::format("optimizer.bytes: expected 16 or 10, found {}", spec.bytes.value),
+         "16 keeps master weights and gradients, 10 does not"});
+  }
+  if (spec.bytes.given && spec.bytes.value == 10) {
+    made.state = 8;
+    made.gradients = false;
+  }
+  return made;
+}
+
+std::vector<std::string> overlap_texts(const Overlap& overlap) {
+  std::vector<std::string> said;
+  if (!overlap.any()) said.emplace_back("nothing overlaps: every collective is exposed");
+  if (overlap.prefetch > 0) {
+    said.push_back(fmt::format(
+        "weights of {} layer{} are gathered ahead by the rules of {}{}", overlap.prefetch,
+        overlap.prefetch == 1 ? "" : "s", overlap.fsdp->name,
+        overlap.backward_pre ? "" : ", in the backward pass after the gradients of a layer"));
+  }
+  if (overlap.gradients) {
+    said.push_back(overlap.bucket > Bytes{}
+                       ? fmt::format("gradients are reduced beside the backward pass, in buckets "
+                                     "of {}",
+                                     to_text(overlap.bucket))
+                       : "gradients are reduced beside the backward pass, a layer at a time");
+  }
+  if (overlap.updates) {
+    said.emplace_back("updated weights are gathered layer by layer, beside the optimizer");
+  }
+  if (overlap.tiles > 0) {
+    said.push_back(
+        overlap.form == TileForm::two_stage
+            ? fmt::format("products and their collectives run in {} tiles, each a collective",
+                          overlap.tiles)
+            : fmt::format("products and their collectives run in one tile for each device, which "
+                          "come {} round the group",
+                          overlap.form == TileForm::ring ? "one way" : "both ways"));
+  }
+  for (const auto& [communicator, share] : overlap.sm_share) {
+    said.push_back(
+        fmt::format("while collectives over {} run, compute has {:.3g} % less of a "
+                    "device",
+                    communicator, 100 * share));
+  }
+  return said;
+}
+
+}  // namespace shardsim

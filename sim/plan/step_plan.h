@@ -1,0 +1,51 @@
+// StepPlan: who computes which layers, in which order. Without a pipeline there is one rank, whose
+// schedule is forward and backward of one micro-batch after the other.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/problem.h"
+#include "ir/cluster.h"
+#include "ir/schedule.h"
+#include "plan/layer_plan.h"
+#include "plan/schedule_ask.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+// One layer where it stands in the model.
+struct StageUnit {
+  int kind = 0;   // index: 0 the layers, 1 the embedding, 2 the head
+  int layer = 0;  // number in the model; of an end that of the layer beside it
+};
+
+struct StepPlan {
+  std::string axis;       // mesh axis of the ranks; empty: one rank
+  std::vector<int> axes;  // of the cluster
+  Schedule schedule;
+  P2pMode mode = P2pMode::async;
+  std::vector<std::vector<StageUnit>> stages;  // [stages of the schedule] forward order
+
+  int ranks() const { return schedule.ranks(); }
+};
+
+// Takes the axis of the pipeline out of `mesh`: the layouts never cut over it. Appends a problem
+// when the mesh has none of that name.
+MeshAxis take_pipeline_axis(const ScheduleSpec& spec, Mesh& mesh, std::vector<Problem>& problems);
+
+// What the plan needs to know of the run.
+struct StepAsk {
+  int layers = 1;
+  bool ends = false;  // embedding and head
+  int microbatches = 1;
+  CellCosts layer_costs = {};  // of one layer, for searched kinds and F&B
+};
+
+// The plan of a run. Appends problems: an unknown kind, ranks or micro-batches that the schedule
+// does not allow, more stages than layers, layers per stage that do not sum to the model's, chunks
+// or a group where none belong, a file that does not fit.
+StepPlan plan_step(const ScheduleSpec& spec, const StepAsk& ask, const MeshAxis& axis,
+                   std::vector<Problem>& problems);
+
+}  // namespace shardsim
