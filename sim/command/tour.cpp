@@ -91,7 +91,8 @@ std::string tour_fsdp_against_dp() {
     const Metrics metrics = measure(run);
     Bytes moved;
     for (const CollectiveInstance& c : run.plan.collectives) {
-      moved += c.bytes * (c.kind == Collective::all_reduce ? 2.0 : 1.0);
+      const auto count = static_cast<double>(c.times.size());
+      moved += c.bytes * (count * (c.kind == Collective::all_reduce ? 2.0 : 1.0));
     }
     rows.push_back({run.name, fmt::format("{}", run.plan.collectives.size()), to_text(moved),
                     to_text(metrics.comm), to_text(metrics.step)});

@@ -13,7 +13,16 @@
 
 namespace shardsim {
 
-// One collective of the run: all groups of the mesh at once.
+// Once that a collective happens: all groups of the mesh, or those of one rank of the pipeline, at
+// once.
+struct Occurrence {
+  int layer = 0;
+  int microbatch = 0;
+  int stage = 0;
+  std::vector<OpId> begin, end;  // joins around it, one pair per class of groups
+};
+
+// One collective of the run, as often as layers and micro-batches repeat it.
 struct CollectiveInstance {
   Collective kind = Collective::all_gather;
   std::string algorithm;          // row of the algorithm table
@@ -22,7 +31,6 @@ struct CollectiveInstance {
   std::string case_text;
   std::string reason;
   Pass pass = Pass::forward;
-  int layer = 0;
   int devices = 1;      // in one group
   Bytes bytes;          // V
   Seconds analytic;     // closed form, as if alone
@@ -31,8 +39,8 @@ struct CollectiveInstance {
   Seconds textbook;     // the asymptotic V/W figure; 0: not stated
   std::string textbook_formula;
   std::vector<std::string> alternatives;  // not taken, each with its price
-  std::string convention;        // "W1 = 100 GB/s each way, W = 2*W1 = 200 GB/s per wrapped axis"
-  std::vector<OpId> begin, end;  // joins around it, one pair per class of groups
+  std::string convention;  // "W1 = 100 GB/s each way, W = 2*W1 = 200 GB/s per wrapped axis"
+  std::vector<Occurrence> times;
 };
 
 struct Plan {
@@ -41,6 +49,8 @@ struct Plan {
   Mesh mesh;
   ShardedLayer layer;  // empty for `collective`
   std::vector<CollectiveInstance> collectives;
+  std::vector<std::vector<std::uint32_t>> ranks;  // of the pipeline: their device classes; one
+                                                  // rank of all without; empty for `collective`
   std::vector<std::pair<std::string, std::string>>
       facts;  // label and text, for the head of a table
   std::vector<std::string> assumptions;

@@ -141,8 +141,7 @@ Lowered lower_collectives(const CollectiveRequest& request) {
          .collective = static_cast<int>(plan.collectives.size())});
     std::vector<OpId> latest(static_cast<std::size_t>(plan.fold.classes()), start);
     CollectiveLowering::Bracket bracket = lowering.lower(call, origin, {latest});
-    instance.begin = std::move(bracket.begin);
-    instance.end = std::move(bracket.end);
+    instance.times.push_back({0, 0, 0, std::move(bracket.begin), std::move(bracket.end)});
     plan.collectives.push_back(std::move(instance));
   }
   result.graph = builder.take();

@@ -64,6 +64,10 @@ class StepLowering {
     for (const DeviceId device : plan.fold.representatives(plan.cluster)) {
       speed_.push_back(plan.cluster.speed_of(device));
     }
+    for (int rank = 0; rank < run.step.ranks(); ++rank) {
+      const auto mine = transfers_.classes(rank);
+      plan.ranks.emplace_back(mine.begin(), mine.end());
+    }
     start_.assign(speed_.size(), builder_.join({}, 0, origin));
     compute_ = start_;
     kinds_.push_back(tasks_of(run, run.rates));
@@ -300,17 +304,16 @@ class StepLowering {
     const ShardedCollective& c = *moves.what;
     CollectiveCall call = call_of(c, run_.mesh);
     call.algorithm = moves.algorithm;
-    const auto [known, fresh] = described_.try_emplace(moves.alike);
+    const auto [known, fresh] = described_.try_emplace(moves.alike, plan_.collectives.size());
     if (fresh) {
-      known->second = describe_call(call, plan_.cluster, c.axes);
-      known->second.tensor = c.tensor;
-      known->second.case_text = c.case_text;
-      known->second.reason = c.reason;
-      known->second.alternatives = c.alternatives;
+      CollectiveInstance& made =
+          plan_.collectives.emplace_back(describe_call(call, plan_.cluster, c.axes));
+      made.tensor = c.tensor;
+      made.case_text = c.case_text;
+      made.reason = c.reason;
+      made.alternatives = c.alternatives;
+      made.pass = stands.pass;
     }
-    CollectiveInstance instance = known->second;
-    instance.pass = stands.pass;
-    instance.layer = stands.layer;
     const std::string axes = fmt::format("{}", fmt::join(c.axes, ","));
     const std::string name = axes + std::string(stream);
     const std::uint32_t origin =
@@ -319,15 +322,15 @@ class StepLowering {
                          .layer = stands.layer,
                          .microbatch = stands.microbatch,
                          .pass = stands.pass,
-                         .collective = static_cast<int>(plan_.collectives.size()),
+                         .collective = static_cast<int>(known->second),
                          .stage = stands.stage});
     Ops& tail = streams_.try_emplace(name, start_).first->second;
     CollectiveLowering::Bracket bracket =
         collectives_.lower(call, origin, {at, classes(rank), &tail});
     hold(rank, axes, bracket, tail);
-    instance.begin = std::move(bracket.begin);
-    instance.end = std::move(bracket.end);
-    plan_.collectives.push_back(std::move(instance));
+    plan_.collectives[known->second].times.push_back({stands.layer, stands.microbatch, stands.stage,
+                                                      std::move(bracket.begin),
+                                                      std::move(bracket.end)});
   }
 
   void hold(int rank, std::string_view communicator, const CollectiveLowering::Bracket& bracket,
@@ -589,7 +592,7 @@ class StepLowering {
   std::vector<Ops> reduced_;                        // [ranks] the last reduction beside backward
   std::vector<Bucket> buckets_;
   std::map<std::tuple<int, std::string, Bytes, std::string>, ShardedCollective> bucket_kinds_;
-  std::map<const void*, CollectiveInstance> described_;
+  std::map<const void*, std::size_t> described_;  // index into Plan::collectives
 };
 
 }  // namespace

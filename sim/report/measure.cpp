@@ -94,13 +94,17 @@ Metrics measure(const Run& run) {
     }
   }
   for (const CollectiveInstance& c : run.plan.collectives) {
-    Seconds first = metrics.step, last;
-    for (std::size_t g = 0; g < c.begin.size(); ++g) {
-      first = std::min(first, at(run.timeline.end, c.begin[g]));
-      last = std::max(last, at(run.timeline.end, c.end[g]));
-      comm.push_back({at(run.timeline.end, c.begin[g]), at(run.timeline.end, c.end[g])});
+    Seconds sum;
+    for (const Occurrence& once : c.times) {
+      Seconds first = metrics.step, last;
+      for (std::size_t g = 0; g < once.begin.size(); ++g) {
+        first = std::min(first, at(run.timeline.end, once.begin[g]));
+        last = std::max(last, at(run.timeline.end, once.end[g]));
+        comm.push_back({at(run.timeline.end, once.begin[g]), at(run.timeline.end, once.end[g])});
+      }
+      sum += std::max(last - first, Seconds{0});
     }
-    metrics.collective_time.push_back(std::max(last - first, Seconds{0}));
+    metrics.collective_time.push_back(sum);
   }
   compute = merged(std::move(compute));
   comm = merged(std::move(comm));

@@ -44,7 +44,8 @@ struct Metrics {
   Seconds compute, comm,
       exposed;   // of the device class that finishes last; comm counts overlaps once
   Seconds rest;  // step - compute - exposed: nothing ran
-  std::vector<Seconds> collective_time;  // [Plan::collectives], first begin to last end
+  std::vector<Seconds> collective_time;  // [Plan::collectives], first begin to last end, of all its
+                                         // occurrences together
   std::vector<LinkLoad> links;           // that carried anything, busiest first, ties by index
   std::optional<double> mfu;             // model FLOPs / (step * devices * peak)
   std::optional<double> tokens_per_s;    // absent without a batch of sequences

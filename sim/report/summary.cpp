@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/reports.h"
 
 namespace shardsim {
@@ -25,17 +27,19 @@ Json link_list(const Metrics& metrics) {
 }
 
 Object instance(const CollectiveInstance& c, Seconds time) {
-  return Object{{"kind", std::string(to_text(c.kind))},
-                {"algorithm", c.algorithm},
-                {"axes", c.axes},
-                {"devices", c.devices},
-                {"bytes", bytes(c.bytes)},
-                {"time_s", seconds(time)},
-                {"analytic_s", seconds(c.analytic)},
-                {"analytic_exact", c.exact},
-                {"formula", c.formula},
-                {"bandwidth_convention", c.convention},
-                {"reason", c.reason}};
+  return Object{
+      {"kind", std::string(to_text(c.kind))},
+      {"algorithm", c.algorithm},
+      {"axes", c.axes},
+      {"devices", c.devices},
+      {"bytes", bytes(c.bytes)},
+      {"count", static_cast<std::int64_t>(c.times.size())},
+      {"time_s", seconds(time) / static_cast<double>(std::max<std::size_t>(c.times.size(), 1))},
+      {"analytic_s", seconds(c.analytic)},
+      {"analytic_exact", c.exact},
+      {"formula", c.formula},
+      {"bandwidth_convention", c.convention},
+      {"reason", c.reason}};
 }
 
 Json level_list(const Cluster& cluster) {
@@ -91,7 +95,7 @@ Json run_summary(const Run& run, const Metrics& metrics) {
     one.emplace_back("tensor", c.tensor);
     one.emplace_back("pass", std::string(to_text(c.pass)));
     one.emplace_back("case", c.case_text);
-    one.emplace_back("layer", c.layer);
+    one.emplace_back("layer", c.times.empty() ? 0 : c.times.front().layer);
     one.emplace_back("alternatives", c.alternatives);
     collectives.push_back(std::move(one));
   }

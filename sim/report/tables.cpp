@@ -120,41 +120,18 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
 
 namespace {
 
-// Collectives that differ only in their layer, in order of first appearance.
-struct CollectiveRow {
-  const CollectiveInstance* first = nullptr;
-  int count = 0;
-  Seconds time, analytic;
-};
-
-std::vector<CollectiveRow> rows_of(const Run& run, const Metrics& metrics) {
-  std::map<std::tuple<Pass, std::string, std::string, std::string, int>, std::size_t> seen;
-  std::vector<CollectiveRow> rows;
-  for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
-    const CollectiveInstance& c = run.plan.collectives[i];
-    const auto key = std::make_tuple(c.pass, c.tensor, fmt::format("{}", fmt::join(c.axes, ",")),
-                                     c.case_text, static_cast<int>(c.kind));
-    const auto [at, fresh] = seen.try_emplace(key, rows.size());
-    if (fresh) rows.push_back({&c, 0, Seconds{0}, Seconds{0}});
-    CollectiveRow& row = rows[at->second];
-    ++row.count;
-    row.time += metrics.collective_time[i];
-    row.analytic += c.analytic;
-  }
-  return rows;
-}
-
 std::string collective_rows(const Run& run, const Metrics& metrics) {
   if (run.plan.collectives.empty()) return "\nno collectives\n";
   constexpr const char* kRow = "{:<8} {:<18} {:>4} {:<7} {:<5} {:<7} {:<12} {:>9} {:>10} {:>11}\n";
   std::string text = "\n" + fmt::format(kRow, "pass", "collective", "n", "tensor", "over", "case",
                                         "algorithm", "V of one", "time of n", "closed form");
-  for (const CollectiveRow& row : rows_of(run, metrics)) {
-    const CollectiveInstance& c = *row.first;
-    text += fmt::format(kRow, to_text(c.pass), to_text(c.kind), row.count, cut(c.tensor, 7),
+  for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
+    const CollectiveInstance& c = run.plan.collectives[i];
+    const auto count = static_cast<double>(c.times.size());
+    text += fmt::format(kRow, to_text(c.pass), to_text(c.kind), c.times.size(), cut(c.tensor, 7),
                         cut(fmt::format("{}", fmt::join(c.axes, ",")), 5), cut(c.case_text, 7),
-                        cut(c.algorithm, 12), to_text(c.bytes), to_text(row.time),
-                        to_text(row.analytic));
+                        cut(c.algorithm, 12), to_text(c.bytes), to_text(metrics.collective_time[i]),
+                        to_text(c.analytic * count));
   }
   return text;
 }

@@ -70,17 +70,25 @@ void compute_slices(const Run& run, Tracks& tracks, Array& events) {
   }
 }
 
+// Every occurrence and class of groups.
+std::vector<std::pair<const Occurrence*, std::size_t>> pairs_of(const CollectiveInstance& c) {
+  std::vector<std::pair<const Occurrence*, std::size_t>> pairs;
+  for (const Occurrence& once : c.times)
+    for (std::size_t g = 0; g < once.begin.size(); ++g) pairs.emplace_back(&once, g);
+  return pairs;
+}
+
 void collective_slices(const Run& run, Tracks& tracks, Array& events) {
   for (const CollectiveInstance& c : run.plan.collectives) {
-    for (std::size_t g = 0; g < c.begin.size(); ++g) {
-      const auto begin = static_cast<std::size_t>(c.begin[g]);
-      const auto end = static_cast<std::size_t>(c.end[g]);
+    for (const auto& [once, g] : pairs_of(c)) {
+      const auto begin = static_cast<std::size_t>(once->begin[g]);
+      const auto end = static_cast<std::size_t>(once->end[g]);
       const Op& op = run.graph.ops[begin];
       const Origin& origin = run.graph.origins[op.origin];
       Object event = slice(origin.name, op.device, tracks.thread(op.device, origin.stream),
                            run.timeline.end[begin], run.timeline.end[end]);
       event.emplace_back("args", Object{{"pass", std::string(to_text(c.pass))},
-                                        {"layer", c.layer},
+                                        {"layer", once->layer},
                                         {"algorithm", c.algorithm},
                                         {"bytes", c.bytes / Bytes{1}},
                                         {"closed_form_us", us(c.analytic)},

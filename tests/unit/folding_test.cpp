@@ -20,7 +20,7 @@ std::vector<Seconds> ends(const Lowered& lowered) {
   std::vector<Seconds> result;
   for (const CollectiveInstance& c : lowered.plan.collectives) {
     Seconds last;
-    for (const OpId op : c.end) last = std::max(last, timeline.end[static_cast<std::size_t>(op)]);
+    for (const OpId op : c.times.front().end) last = std::max(last, timeline.end[static_cast<std::size_t>(op)]);
     result.push_back(last);
   }
   return result;
@@ -42,7 +42,7 @@ void compare(const CollectiveRequest& request) {
     CHECK(std::abs(b[i].v / a[i].v - 1) < 1e-9);
     CHECK(a[i].v >=
           0.999999999 * replay_ideal(whole.graph)
-                            .end[static_cast<std::size_t>(whole.plan.collectives[i].end[0])]
+                            .end[static_cast<std::size_t>(whole.plan.collectives[i].times[0].end[0])]
                             .v);
   }
 }

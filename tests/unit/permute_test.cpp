@@ -119,7 +119,7 @@ CollectiveRequest request(const Cluster& on, const Row& row, bool full) {
 Seconds end_of(const Lowered& lowered) {
   const Timeline timeline = replay_simgrid(lowered.graph);
   Seconds last;
-  for (const OpId op : lowered.plan.collectives[0].end) {
+  for (const OpId op : lowered.plan.collectives[0].times[0].end) {
     last = std::max(last, timeline.end[static_cast<std::size_t>(op)]);
   }
   return last;
