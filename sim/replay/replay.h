@@ -2,6 +2,7 @@
 //
 //   simgrid  max-min fair sharing of links by SimGrid (CM02), in a forked child: a process may own
 //            one SimGrid engine ever, and the child's abort becomes an exception here
+//            what holds a share of a device's compute (OpGraph::holds) slows what it computes
 //   ideal    every transfer takes its latency plus the load that its own phase puts on the most
 //            loaded link of its route, as if nothing else ran; a longest path over the graph. A
 //            lower bound of simgrid; equal to it when no two phases use one link at once

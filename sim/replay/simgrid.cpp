@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <queue>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Model.hpp>
@@ -181,11 +182,81 @@ class FlowPool {
   std::vector<Flow*> free_, resting_;
 };
 
+// Computes on devices whose compute is shared with kernels of collectives (Hold): when they will
+// end, as shares come and go.
+class HeldComputes {
+ public:
+  explicit HeldComputes(const OpGraph& graph) : graph_(graph) {
+    if (graph.holds.empty()) return;
+    devices_.resize(graph.device_classes);
+    for (std::uint32_t h = 0; h < graph.holds.size(); ++h) {
+      changes_[graph.holds[h].first].push_back({h, +1});
+      changes_[graph.holds[h].last].push_back({h, -1});
+    }
+  }
+
+  bool any() const { return !devices_.empty(); }
+
+  // A compute begins; returns when it ends as things are.
+  Seconds begin(std::uint32_t op, Seconds now) {
+    Device& device = devices_[graph_.ops[op].device];
+    device.running.push_back({op, graph_.ops[op].seconds, now});
+    return now + graph_.ops[op].seconds / device.rate();
+  }
+  // Whether the compute has had all of its time. Then it is forgotten.
+  bool end(std::uint32_t op, Seconds now) {
+    std::vector<Running>& running = devices_[graph_.ops[op].device].running;
+    const auto at = std::ranges::find(running, op, &Running::op);
+    if (at == running.end()) return false;
+    const double rate = devices_[graph_.ops[op].device].rate();
+    if (now < at->since + at->left / rate) return false;
+    running.erase(at);
+    return true;
+  }
+  // Calls again(op, when) for every compute whose end moves because `ended` has ended.
+  template <class Again>
+  void after(std::uint32_t ended, Seconds now, Again again) {
+    const auto at = changes_.find(OpId{ended});
+    if (at == changes_.end()) return;
+    for (const auto& [hold, sign] : at->second) {
+      Device& device = devices_[graph_.holds[hold].device];
+      for (Running& one : device.running) {
+        one.left = std::max(Seconds{}, one.left - (now - one.since) * device.rate());
+        one.since = now;
+      }
+      device.taken = std::max(0.0, device.taken + sign * graph_.holds[hold].share);
+      for (const Running& one : device.running) again(one.op, now + one.left / device.rate());
+    }
+  }
+
+ private:
+  struct Running {
+    std::uint32_t op = 0;
+    Seconds left;   // at full rate
+    Seconds since;  // of `left`
+  };
+  struct Device {
+    double taken = 0;  // share of its compute
+    std::vector<Running> running;
+
+    double rate() const { return 1 - taken; }
+  };
+  struct Change {
+    std::uint32_t hold = 0;
+    int sign = 0;
+  };
+
+  const OpGraph& graph_;
+  std::vector<Device> devices_;
+  std::map<OpId, std::vector<Change>> changes_;
+};
+
 // Counts dependencies and feeds SimGrid.
 class Replayer {
  public:
   Replayer(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end)
       : graph_(graph),
+        held_(graph),
         platform_(make_platform(graph)),
         after_(followers(graph)),
         missing_(wait_counts(graph)),
@@ -230,7 +301,8 @@ class Replayer {
       const std::uint32_t op = ready_.back();
       ready_.pop_back();
       start_[op] = now_;
-      const Seconds when = now_ + graph_.ops[op].seconds;
+      const bool held = held_.any() && graph_.ops[op].kind == OpKind::compute;
+      const Seconds when = held ? held_.begin(op, now_) : now_ + graph_.ops[op].seconds;
       if (graph_.ops[op].kind == OpKind::join || when <= now_) {
         time_is_up(op);
       } else {
@@ -244,6 +316,8 @@ class Replayer {
   void time_is_up(std::uint32_t op) {
     if (moves_bytes(graph_.ops[op])) {
       start_flow(op);
+    } else if (held_.any() && graph_.ops[op].kind == OpKind::compute && !held_.end(op, now_)) {
+      return;  // its end has moved; another date stands for it
     } else {
       end_op(op);
     }
@@ -251,6 +325,9 @@ class Replayer {
 
   void end_op(std::uint32_t op) {
     end_[op] = now_;
+    held_.after(op, now_, [this](std::uint32_t moved, Seconds when) {
+      dates_.push({.when = when, .op = moved});
+    });
     for (const std::uint32_t next : after_.of(op))
       if (--missing_[next] == 0) ready_.push_back(next);
   }
@@ -278,6 +355,7 @@ class Replayer {
   }
 
   const OpGraph& graph_;
+  HeldComputes held_;
   FlowPool pool_;
   Platform platform_;
   Followers after_;

@@ -175,9 +175,9 @@ TEST_CASE("load: problems of --set point into the argument") {
        "--set:1:23: unknown key \"bandwith\" in cluster.topology.link; expected bandwidth, latency "
        "or efficiency\n  cluster.topology.link.bandwith=1 GB/s\n                        ^~~~~~~~\n"
        "  did you mean \"bandwidth\"?"},
-      {"schedule.kind=1f1b",
-       "--set:1:1: \"schedule\" is not available in this version\n  schedule.kind=1f1b\n  "
-       "^~~~~~~~"},
+      {"moe.kind=1f1b",
+       "--set:1:1: \"moe\" is not available in this version\n  moe.kind=1f1b\n  "
+       "^~~"},
       {"cluster={chip: h100-sxm}",
        "--set:1:1: missing key \"topology\" in cluster\n  cluster={chip: h100-sxm}\n  ^~~~~~~\n"
        "  topology: a short name such as torus:4x4x4, a name from configs/topologies, a path to a "

@@ -1,0 +1,123 @@
+#include "plan/device_streams.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "plan/collective_run.h"
+
+namespace shardsim {
+
+DeviceStreams::DeviceStreams(GraphBuilder& builder, Plan& plan, const Mesh& mesh,
+                             const Overlap& overlap, Grain grain)
+    : builder_(builder), plan_(plan), mesh_(mesh), overlap_(overlap), collectives_(builder, grain) {
+  const std::uint32_t begin = builder_.origin({.name = "start", .stream = "start"});
+  for (const DeviceId device : plan.fold.representatives(plan.cluster)) {
+    speed_.push_back(plan.cluster.speed_of(device));
+  }
+  start_.assign(speed_.size(), builder_.join({}, 0, begin));
+  compute_ = start_;
+}
+
+std::uint32_t DeviceStreams::origin(std::string name, std::string stream, const StepPlace& place) {
+  return builder_.origin({.name = std::move(name),
+                          .stream = std::move(stream),
+                          .layer = place.layer,
+                          .microbatch = place.microbatch,
+                          .pass = place.pass,
+                          .stage = place.stage});
+}
+
+void DeviceStreams::compute(Classes classes, Seconds seconds, std::uint32_t origin, ClassOps& at) {
+  for (const std::uint32_t c : classes) {
+    Op op;
+    op.kind = OpKind::compute;
+    op.device = c;
+    op.origin = origin;
+    op.seconds = seconds / speed_[c];
+    const OpId waits[] = {compute_[c], at[c]};
+    at[c] = builder_.add(op, {waits, waits[0] == waits[1] ? std::size_t{1} : std::size_t{2}});
+    compute_[c] = at[c];
+  }
+}
+
+CollectiveCall DeviceStreams::call_of_move(const Move& move) const {
+  const ShardedCollective& c = *move.what;
+  CollectiveCall call;
+  call.ask.kind = c.kind;
+  call.ask.bytes = c.bytes;
+  call.ask.shift = move.shift;
+  call.algorithm = move.algorithm;
+  // A hop to a neighbour has no layouts; a permute of layouts has.
+  if (c.kind == Collective::collective_permute && c.before.dims.empty()) {
+    for (const std::string& name : c.axes) {
+      const MeshAxis* axis = mesh_.find(name);
+      call.axes.insert(call.axes.end(), axis->axes.begin(), axis->axes.end());
+    }
+    return call;
+  }
+  call = call_of(c, mesh_);
+  call.algorithm = move.algorithm;
+  return call;
+}
+
+std::size_t DeviceStreams::description(const Move& move, const CollectiveCall& call, Pass pass) {
+  const auto [known, fresh] =
+      described_.try_emplace({move.what, move.shift}, plan_.collectives.size());
+  if (fresh) {
+    const ShardedCollective& c = *move.what;
+    CollectiveInstance& made =
+        plan_.collectives.emplace_back(describe_call(call, plan_.cluster, c.axes));
+    made.tensor = c.tensor;
+    made.case_text = c.case_text;
+    made.reason = c.reason;
+    made.alternatives = c.alternatives;
+    made.pass = pass;
+  }
+  return known->second;
+}
+
+void DeviceStreams::communicate(Classes classes, const Move& move, const StepPlace& place,
+                                ClassOps& at, std::string_view stream) {
+  const CollectiveCall call = call_of_move(move);
+  const std::size_t number = description(move, call, place.pass);
+  const std::string axes = fmt::format("{}", fmt::join(move.what->axes, ","));
+  const std::string name = axes + std::string(stream);
+  const std::uint32_t from = builder_.origin(
+      {.name = fmt::format("{} {} over {}", to_text(move.what->kind), move.what->tensor, axes),
+       .stream = name,
+       .layer = place.layer,
+       .microbatch = place.microbatch,
+       .pass = place.pass,
+       .collective = static_cast<int>(number),
+       .stage = place.stage});
+  ClassOps& tail = tails_.try_emplace(name, start_).first->second;
+  const double share = overlap_.share_of(axes);
+  if (share > 0) {  // its kernels begin when the device has come, wherever the others are
+    for (const std::uint32_t c : classes) at[c] = builder_.join({at[c], tail[c]}, c, from);
+  }
+  const ClassOps arrived = share > 0 ? at : ClassOps{};
+  CollectiveLowering::Bracket bracket = collectives_.lower(call, from, {at, classes, &tail});
+  if (share > 0) {
+    for (const std::uint32_t c : classes) builder_.hold({c, share, arrived[c], tail[c]});
+  }
+  plan_.collectives[number].times.push_back({place.layer, place.microbatch, place.stage,
+                                             std::move(bracket.begin), std::move(bracket.end)});
+}
+
+void DeviceStreams::join(Classes classes, std::uint32_t origin, ClassOps& at,
+                         const ClassOps& and_also) {
+  for (const std::uint32_t c : classes) at[c] = builder_.join({at[c], and_also[c]}, c, origin);
+}
+
+ClassOps DeviceStreams::all_done(Classes classes, std::uint32_t origin) {
+  ClassOps done = start_;
+  for (const std::uint32_t c : classes) {
+    std::vector<OpId> waits = {compute_[c]};
+    for (const auto& [name, tail] : tails_) waits.push_back(tail[c]);
+    done[c] = builder_.join(std::move(waits), c, origin);
+  }
+  return done;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,194 @@
+#include "plan/work_chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/must.h"
+
+namespace shardsim {
+
+WorkChains::WorkChains(const Prepared& run, const Cluster& cluster, DeviceStreams& streams)
+    : run_(run),
+      streams_(streams),
+      tiled_(streams, cluster, run.mesh, run.overlap, run.rates.launch) {
+  kinds_.push_back(tasks_of(run, run.rates));
+  for (const LayerPlan& end : run.ends) kinds_.push_back(tasks_of(end, run.rates));
+}
+
+WorkChain WorkChains::make(const Work& work, Classes classes, ClassOps at,
+                           bool last_of_stage) const {
+  WorkChain chain{
+      work, classes, std::move(at), last_of_stage, {}, 0, 0, streams_.compute_tail(), {}, {},
+      {},   {}};
+  const bool weights = work.kind == WorkKind::backward_weight;
+  for (const StageUnit& unit : run_.step.stages[static_cast<std::size_t>(work.stage)]) {
+    const LayerTasks& tasks = kind(unit);
+    UnitPass pass{unit, {}, {}};
+    if (work.kind == WorkKind::forward) {
+      for (const Task& task : tasks.forward) take(task, pass);
+    } else {
+      for (std::size_t i = 0; i < tasks.backward.size(); ++i) {
+        if (work.kind == WorkKind::backward || weights == tasks.of_weights[i])
+          take(tasks.backward[i], pass);
+      }
+    }
+    chain.units.push_back(std::move(pass));
+  }
+  if (work.kind != WorkKind::forward) std::reverse(chain.units.begin(), chain.units.end());
+  return chain;
+}
+
+void WorkChains::take(const Task& task, UnitPass& pass) const {
+  const bool ahead = task.role == TaskRole::gather && run_.overlap.prefetch > 0;
+  (ahead ? pass.gathers : pass.tasks).push_back(&task);
+}
+
+bool WorkChains::step(WorkChain& chain) {
+  const UnitPass& pass = chain.units[chain.unit];
+  if (chain.task == 0) begin_unit(chain);
+  bool moved = false;
+  if (chain.task < pass.tasks.size()) {
+    const Task& task = *pass.tasks[chain.task++];
+    const Task* next = chain.task < pass.tasks.size() ? pass.tasks[chain.task] : nullptr;
+    if (next != nullptr && tiled_.suits(task, *next)) {
+      ++chain.task;
+      tiled_.lower(chain.classes, task, *next, chain.place(), chain.at);
+      moved = true;
+    } else {
+      moved = do_task(chain, task);
+    }
+  }
+  if (chain.task == pass.tasks.size()) {
+    end_unit(chain);
+    ++chain.unit;
+    chain.task = 0;
+  }
+  return moved;
+}
+
+bool WorkChains::do_task(WorkChain& chain, const Task& task) {
+  if (task.collective == nullptr) {
+    if (task.seconds == Seconds{}) return false;
+    const std::uint32_t origin = streams_.origin(task.step->text, "compute", chain.place());
+    streams_.compute(chain.classes, task.seconds, origin, chain.at);
+    return false;
+  }
+  const ShardedCollective& c = *task.collective;
+  if (c.once_per_step && !chain.last_of_stage) return false;
+  if (task.role == TaskRole::update && updates_at_end()) return false;
+  if (task.role == TaskRole::reduce && run_.overlap.gradients) {
+    if (c.once_per_step) {
+      add_to_bucket(chain, task);
+    } else {
+      chain.reductions.push_back(&task);
+    }
+    return false;
+  }
+  streams_.communicate(chain.classes, {&c, task.algorithm}, chain.place(), chain.at);
+  return task.role == TaskRole::work;
+}
+
+// What the gathers of unit `u` wait for, so that no more whole layers are there than allowed.
+ClassOps WorkChains::gate(const WorkChain& chain, std::size_t u) const {
+  const auto depth = static_cast<std::size_t>(run_.overlap.prefetch);
+  if (chain.pass() == Pass::forward) {
+    if (u < depth + 1) return chain.entry;
+    return run_.overlap.fsdp->frees_at_end ? chain.ended[u - depth - 1]
+                                           : chain.begun[u - depth - 1];
+  }
+  if (!run_.overlap.backward_pre) return u == 0 ? chain.entry : chain.ended[u - 1];
+  return u < depth ? chain.entry : chain.begun[u - depth];
+}
+
+void WorkChains::gather_up_to(WorkChain& chain, std::size_t units) {
+  while (chain.gathered.size() < std::min(units, chain.units.size())) {
+    const std::size_t u = chain.gathered.size();
+    const UnitPass& pass = chain.units[u];
+    ClassOps at = gate(chain, u);
+    const StepPlace place{pass.unit.layer, chain.work.microbatch, chain.work.stage, chain.pass()};
+    for (const Task* task : pass.gathers) {
+      streams_.communicate(chain.classes, {task->collective, task->algorithm}, place, at,
+                           " gather");
+    }
+    chain.gathered.push_back(std::move(at));
+  }
+}
+
+void WorkChains::begin_unit(WorkChain& chain) {
+  if (run_.overlap.prefetch == 0) return;
+  const auto depth = static_cast<std::size_t>(run_.overlap.prefetch);
+  const std::size_t u = chain.unit;
+  const bool forward = chain.pass() == Pass::forward;
+  gather_up_to(chain, forward ? u + depth + 1 : u + 1);
+  if (!chain.units[u].gathers.empty()) {
+    // The layer begins when its input and its whole weights are there.
+    const std::uint32_t origin = streams_.origin("whole weights", "compute", chain.place());
+    ClassOps whole = chain.gathered[u];
+    streams_.join(chain.classes, origin, whole, streams_.compute_tail());
+    streams_.join(chain.classes, origin, chain.at, whole);
+  }
+  chain.begun.push_back(chain.at);
+  if (!forward && run_.overlap.backward_pre) gather_up_to(chain, u + depth + 1);
+}
+
+void WorkChains::end_unit(WorkChain& chain) {
+  if (run_.overlap.prefetch > 0) chain.ended.push_back(chain.at);
+  if (!chain.reductions.empty()) reduce_layer(chain);
+  const bool last = chain.unit + 1 == chain.units.size();
+  if (run_.overlap.bucket == Bytes{} || last) {
+    for (const Bucket& bucket : buckets_) reduce(chain, bucket);
+    buckets_.clear();
+  }
+}
+
+// Reductions after every micro-batch, of one layer at a time.
+void WorkChains::reduce_layer(WorkChain& chain) {
+  ClassOps& before = scattered_[chain.classes.front()];
+  if (run_.overlap.fsdp->one_scatter && !before.empty()) {
+    const std::uint32_t origin =
+        streams_.origin("gradients of the layer before are reduced", "compute", chain.place());
+    streams_.join(chain.classes, origin, chain.at, before);
+    for (const std::uint32_t c : chain.classes) streams_.compute_tail()[c] = chain.at[c];
+  }
+  before = chain.at;
+  for (const Task* task : chain.reductions) {
+    streams_.communicate(chain.classes, {task->collective, task->algorithm}, chain.place(), before,
+                         " reduce");
+  }
+  chain.reductions.clear();
+}
+
+void WorkChains::add_to_bucket(const WorkChain& chain, const Task& task) {
+  const ShardedCollective& c = *task.collective;
+  auto at = std::find_if(buckets_.begin(), buckets_.end(), [&](const Bucket& b) {
+    return b.what.kind == c.kind && b.what.axes == c.axes && b.algorithm == task.algorithm;
+  });
+  if (at == buckets_.end()) {
+    buckets_.push_back({c, task.algorithm, 0, {}});
+    at = buckets_.end() - 1;
+    at->what.bytes = {};
+  }
+  at->what.bytes += c.bytes;
+  if (++at->tensors > 1) at->what.tensor = "gradients";
+  at->ready = chain.at;
+  if (run_.overlap.bucket > Bytes{} && at->what.bytes >= run_.overlap.bucket) {
+    reduce(chain, *at);
+    buckets_.erase(at);
+  }
+}
+
+void WorkChains::reduce(const WorkChain& chain, const Bucket& bucket) {
+  // Buckets alike are occurrences of one description.
+  const auto& what = bucket_kinds_
+                         .try_emplace({static_cast<int>(bucket.what.kind),
+                                       fmt::format("{}", fmt::join(bucket.what.axes, ",")),
+                                       bucket.what.bytes, bucket.what.tensor},
+                                      bucket.what)
+                         .first->second;
+  ClassOps at = bucket.ready;
+  streams_.communicate(chain.classes, {&what, bucket.algorithm}, chain.place(), at, " reduce");
+}
+
+}  // namespace shardsim

@@ -1,0 +1,93 @@
+// A work of the schedule as a chain of tasks on the streams of one rank: the passes of the layers
+// of its stage, one after the other. Overlap takes tasks out of the chain: gathers of weights wait
+// for room only, reductions of gradients for their gradient only.
+//
+//   for (WorkChain chain = chains.make(…); !chain.done();) chains.step(chain);
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ir/schedule.h"
+#include "plan/device_streams.h"
+#include "plan/layer_tasks.h"
+#include "plan/prepare.h"
+#include "plan/tiled_product.h"
+
+namespace shardsim {
+
+// One layer's part in a work.
+struct UnitPass {
+  StageUnit unit;
+  std::vector<const Task*> tasks;    // in the chain
+  std::vector<const Task*> gathers;  // of weights, when they are gathered ahead
+};
+
+struct WorkChain {
+  Work work;
+  Classes classes;
+  ClassOps at;                 // what the next task waits for
+  bool last_of_stage = false;  // no later work makes gradients of the stage's weights
+  std::vector<UnitPass> units;
+  std::size_t unit = 0, task = 0;
+  ClassOps entry;                            // the compute stream before the work
+  std::vector<ClassOps> gathered;            // [units so far] end of the gathers
+  std::vector<ClassOps> begun, ended;        // [units so far] of their computing
+  std::vector<const Task*> reductions = {};  // of this unit, to begin at its end
+
+  bool done() const { return unit == units.size(); }
+  Pass pass() const { return work.kind == WorkKind::forward ? Pass::forward : Pass::backward; }
+  StepPlace place() const {  // of the current unit
+    return {units[unit].unit.layer, work.microbatch, work.stage, pass()};
+  }
+};
+
+class WorkChains {
+ public:
+  WorkChains(const Prepared& run, const Cluster& cluster, DeviceStreams& streams);
+
+  const LayerTasks& kind(const StageUnit& unit) const {
+    return kinds_[static_cast<std::size_t>(unit.kind)];
+  }
+
+  // The work from `at` on.
+  WorkChain make(const Work& work, Classes classes, ClassOps at, bool last_of_stage) const;
+  // Its next task; true when that began a collective which the chain waits for, so that another
+  // chain may compute meanwhile.
+  bool step(WorkChain& chain);
+
+  // Whether updated weights are gathered at the end of the step and not with their last gradient.
+  bool updates_at_end() const { return run_.optimizer.runs || run_.overlap.gradients; }
+
+ private:
+  // Reductions that are put together.
+  struct Bucket {
+    ShardedCollective what;
+    const AlgorithmRow* algorithm = nullptr;
+    int tensors = 0;
+    ClassOps ready;
+  };
+
+  void take(const Task& task, UnitPass& pass) const;
+  bool do_task(WorkChain& chain, const Task& task);
+  void begin_unit(WorkChain& chain);
+  void end_unit(WorkChain& chain);
+  ClassOps gate(const WorkChain& chain, std::size_t unit) const;
+  void gather_up_to(WorkChain& chain, std::size_t units);
+  void reduce_layer(WorkChain& chain);
+  void add_to_bucket(const WorkChain& chain, const Task& task);
+  void reduce(const WorkChain& chain, const Bucket& bucket);
+
+  const Prepared& run_;
+  DeviceStreams& streams_;
+  TiledProducts tiled_;
+  std::vector<LayerTasks> kinds_;                // as StageUnit::kind counts
+  std::map<std::uint32_t, ClassOps> scattered_;  // by first class of a rank: the last reduction
+  std::vector<Bucket> buckets_;                  // of the chain that is worked on
+  std::map<std::tuple<int, std::string, Bytes, std::string>, ShardedCollective> bucket_kinds_;
+};
+
+}  // namespace shardsim
