@@ -10,7 +10,11 @@ namespace shardsim {
 
 DeviceStreams::DeviceStreams(GraphBuilder& builder, Plan& plan, const Mesh& mesh,
                              const Overlap& overlap, Grain grain)
-    : builder_(builder), plan_(plan), mesh_(mesh), overlap_(overlap), collectives_(builder, grain) {
+    : builder_(builder),
+      plan_(plan),
+      mesh_(mesh),
+      overlap_(overlap),
+      collectives_(builder, grain, CollectiveLowering::Sharing::by_collectives) {
   const std::uint32_t begin = builder_.origin({.name = "start", .stream = "start"});
   for (const DeviceId device : plan.fold.representatives(plan.cluster)) {
     speed_.push_back(plan.cluster.speed_of(device));

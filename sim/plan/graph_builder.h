@@ -23,6 +23,7 @@ class GraphBuilder {
   const NetLink& link(std::uint32_t index) const { return graph_.links[index]; }
   // `links` are indices into OpGraph::links in any order, repeated per load.
   RouteId route(std::vector<std::uint32_t> links);
+  std::span<const std::uint32_t> links_of(RouteId route) const { return graph_.route(route); }
   std::uint32_t origin(Origin origin);
   void reserve(std::size_t ops, std::size_t waits);  // for so many more
   OpId add(const Op& op, std::span<const OpId> waits);

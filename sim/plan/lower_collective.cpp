@@ -1,6 +1,7 @@
 #include "plan/lower_collective.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -73,6 +74,23 @@ bool all_one(std::span<const int> steps) {
 
 }  // namespace
 
+namespace {
+
+// The most flows that a phase has on one link become one.
+void count_as_one(const GraphBuilder& builder, CollectiveTemplate& made) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> flows;  // by phase and link
+  double most = 1;
+  for (std::size_t i = 0; i < made.ops.size(); ++i) {
+    const Op op = made.op(i);
+    if (op.kind != OpKind::transfer) continue;
+    for (const std::uint32_t link : builder.links_of(op.route))
+      most = std::max(most, flows[{op.phase, link}] += op.flows);
+  }
+  for (Op& op : made.like) op.flows /= most;
+}
+
+}  // namespace
+
 const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   CollectiveAsk ask = call.ask;
   const AlgorithmRow& row = *call.algorithm;
@@ -96,6 +114,7 @@ const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   const bool every_send = grain_ == Grain::flow || plan.pipelined;
   CollectiveTemplate made = every_send ? flow_template(builder_, plan, net)
                                        : fluid_template(builder_, plan, net, alone, ask.bytes);
+  if (sharing_ == Sharing::by_collectives) count_as_one(builder_, made);
   return templates_.emplace(key, std::move(made)).first->second;
 }
 

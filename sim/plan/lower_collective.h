@@ -39,7 +39,13 @@ Fold common_fold(const Cluster& cluster, std::span<const CollectiveCall> calls, 
 
 class CollectiveLowering {
  public:
-  CollectiveLowering(GraphBuilder& builder, Grain grain) : builder_(builder), grain_(grain) {}
+  // How a collective shares ports with others: by messages, each of which is a flow; or, as kernels
+  // with a fixed number of channels do, as one flow on every port however many messages are under
+  // way.
+  enum class Sharing : std::uint8_t { by_messages, by_collectives };
+
+  CollectiveLowering(GraphBuilder& builder, Grain grain, Sharing sharing = Sharing::by_messages)
+      : builder_(builder), grain_(grain), sharing_(sharing) {}
 
   struct Bracket {
     std::vector<OpId> begin, end;  // one pair per class of groups
@@ -65,6 +71,7 @@ class CollectiveLowering {
 
   GraphBuilder& builder_;
   Grain grain_;
+  Sharing sharing_;
   std::map<Key, CollectiveTemplate> templates_;
 };
 

@@ -114,7 +114,7 @@ class StepLowering {
   void do_cell(int r, const Cell& cell) {
     throw_if_interrupted();
     std::vector<WorkChain> chains;
-    for (const Work& work : cell.works()) chains.push_back(chain_of(r, work));
+    for (const Work& work : cell.works()) chains.push_back(chain_of(r, work, cell.overlapped()));
     // Chains take turns: each goes on until it has begun a collective.
     const auto done = [](const WorkChain& chain) { return chain.done(); };
     for (std::size_t turn = 0; !std::all_of(chains.begin(), chains.end(), done);
@@ -133,11 +133,11 @@ class StepLowering {
     }
   }
 
-  WorkChain chain_of(int r, const Work& work) {
+  WorkChain chain_of(int r, const Work& work, bool takes_turns) {
     const bool makes_gradients =
         work.kind == WorkKind::backward || work.kind == WorkKind::backward_weight;
     const bool last = makes_gradients && --rank(r).gradients_left[work.stage] == 0;
-    return chains_.make(work, classes(r), input_of(r, work), last);
+    return chains_.make(work, classes(r), input_of(r, work), last, takes_turns);
   }
 
   // What a work waits for. Blocking, all that came by transfers came before the rank went on.
@@ -234,19 +234,38 @@ class StepLowering {
     }
   }
 
-  // The end of the step: gradients of two copies of a stage are added, the optimizer updates the
-  // weights, and those that were updated in blocks are gathered.
+  // The end of the step: gradients that are still to be reduced are, those of two copies of a stage
+  // are added, the optimizer updates the weights, and those updated in blocks are gathered.
   void finish() {
-    const bool copies = schedule().placement == Placement::dual;
-    if (!chains_.updates_at_end() && !copies) return;
     std::vector<ClassOps> done;
     for (int r = 0; r < schedule().ranks(); ++r) {
-      done.push_back(streams_.all_done(
-          classes(r),
-          streams_.origin("all gradients are there", "compute", {0, schedule().microbatches - 1})));
+      ClassOps at = streams_.all_done(
+          classes(r), streams_.origin("all gradients are there", "compute", last_place(0)));
+      for_each_unit(r, [&](const StageUnit& unit, int stage) {
+        for (const Task& task : chains_.kind(unit).backward) {
+          if (!chains_.reduces_at_end(task)) continue;
+          streams_.communicate(classes(r), {task.collective, task.algorithm},
+                               last_place(stage, unit.layer), at);
+        }
+      });
+      done.push_back(std::move(at));
     }
-    if (copies) add_copies(done);
+    if (schedule().placement == Placement::dual) add_copies(done);
     for (int r = 0; r < schedule().ranks(); ++r) update(r, done[static_cast<std::size_t>(r)]);
+  }
+
+  StepPlace last_place(int stage, int layer = 0) const {
+    return {layer, schedule().microbatches - 1, stage, Pass::backward};
+  }
+
+  // The layers of the rank's stages in the order of the backward pass.
+  template <class Visit>
+  void for_each_unit(int r, Visit visit) {
+    const std::map<int, int>& mine = rank(r).gradients_left;
+    for (auto stage = mine.rbegin(); stage != mine.rend(); ++stage) {
+      const std::vector<StageUnit>& held = units(stage->first);
+      for (auto unit = held.rbegin(); unit != held.rend(); ++unit) visit(*unit, stage->first);
+    }
   }
 
   // Rank r and its mirror image hold the same stages.
@@ -256,8 +275,7 @@ class StepLowering {
       const int mirror = schedule().ranks() - 1 - r;
       if (mirror == r) continue;
       Bytes gradients;
-      for (const auto& [stage, left] : rank(r).gradients_left)
-        for (const StageUnit& unit : units(stage)) gradients += gradient_bytes(unit);
+      for_each_unit(r, [&](const StageUnit& unit, int) { gradients += gradient_bytes(unit); });
       const std::uint32_t origin =
           transfer_origin("gradients of its copy", mirror, {}, Pass::backward);
       const ClassOps mine = of_rank(r, before[static_cast<std::size_t>(r)]);
@@ -290,22 +308,19 @@ class StepLowering {
       ClassOps at;
     };
     std::vector<Updated> updated;
-    for (const auto& [stage, left] : rank(r).gradients_left) {
-      for (const StageUnit& unit : units(stage)) {
-        const LayerTasks& kind = chains_.kind(unit);
-        const StepPlace place{unit.layer, schedule().microbatches - 1, stage, Pass::backward};
-        ClassOps at = done;
-        if (run_.optimizer.runs) {
-          const Seconds seconds =
-              update_time(*kind.plan, run_.mesh, run_.precision, run_.optimizer, run_.rates);
-          streams_.compute(
-              classes(r), seconds,
-              streams_.origin(fmt::format("adam of the {}", kind.plan->kind), "compute", place),
-              at);
-        }
-        updated.push_back({&kind, place, std::move(at)});
+    for_each_unit(r, [&](const StageUnit& unit, int stage) {
+      const LayerTasks& kind = chains_.kind(unit);
+      ClassOps at = done;
+      if (run_.optimizer.runs) {
+        const Seconds seconds =
+            update_time(*kind.plan, run_.mesh, run_.precision, run_.optimizer, run_.rates);
+        streams_.compute(classes(r), seconds,
+                         streams_.origin(fmt::format("adam of the {}", kind.plan->kind), "compute",
+                                         last_place(stage, unit.layer)),
+                         at);
       }
-    }
+      updated.push_back({&kind, last_place(stage, unit.layer), std::move(at)});
+    });
     for (const Updated& one : updated) {
       ClassOps at = run_.overlap.updates ? one.at : updated.back().at;
       for (const Task& task : one.kind->backward) {

@@ -17,11 +17,15 @@ WorkChains::WorkChains(const Prepared& run, const Cluster& cluster, DeviceStream
   for (const LayerPlan& end : run.ends) kinds_.push_back(tasks_of(end, run.rates));
 }
 
-WorkChain WorkChains::make(const Work& work, Classes classes, ClassOps at,
-                           bool last_of_stage) const {
-  WorkChain chain{
-      work, classes, std::move(at), last_of_stage, {}, 0, 0, streams_.compute_tail(), {}, {},
-      {},   {}};
+WorkChain WorkChains::make(const Work& work, Classes classes, ClassOps at, bool last_of_stage,
+                           bool takes_turns) const {
+  WorkChain chain;
+  chain.work = work;
+  chain.classes = classes;
+  chain.at = std::move(at);
+  chain.last_of_stage = last_of_stage;
+  chain.takes_turns = takes_turns;
+  chain.entry = streams_.compute_tail();
   const bool weights = work.kind == WorkKind::backward_weight;
   for (const StageUnit& unit : run_.step.stages[static_cast<std::size_t>(work.stage)]) {
     const LayerTasks& tasks = kind(unit);
@@ -55,6 +59,7 @@ bool WorkChains::step(WorkChain& chain) {
     if (next != nullptr && tiled_.suits(task, *next)) {
       ++chain.task;
       tiled_.lower(chain.classes, task, *next, chain.place(), chain.at);
+      hold_compute(chain);
       moved = true;
     } else {
       moved = do_task(chain, task);
@@ -77,7 +82,7 @@ bool WorkChains::do_task(WorkChain& chain, const Task& task) {
   }
   const ShardedCollective& c = *task.collective;
   if (c.once_per_step && !chain.last_of_stage) return false;
-  if (task.role == TaskRole::update && updates_at_end()) return false;
+  if (task.role == TaskRole::update || reduces_at_end(task)) return false;
   if (task.role == TaskRole::reduce && run_.overlap.gradients) {
     if (c.once_per_step) {
       add_to_bucket(chain, task);
@@ -87,7 +92,15 @@ bool WorkChains::do_task(WorkChain& chain, const Task& task) {
     return false;
   }
   streams_.communicate(chain.classes, {&c, task.algorithm}, chain.place(), chain.at);
+  hold_compute(chain);
   return task.role == TaskRole::work;
+}
+
+// Frameworks make the compute stream wait for a collective that the next kernel reads; only where
+// two chains take turns does the other one compute meanwhile.
+void WorkChains::hold_compute(const WorkChain& chain) {
+  if (chain.takes_turns) return;
+  for (const std::uint32_t c : chain.classes) streams_.compute_tail()[c] = chain.at[c];
 }
 
 // What the gathers of unit `u` wait for, so that no more whole layers are there than allowed.

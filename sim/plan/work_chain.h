@@ -31,6 +31,7 @@ struct WorkChain {
   Classes classes;
   ClassOps at;                 // what the next task waits for
   bool last_of_stage = false;  // no later work makes gradients of the stage's weights
+  bool takes_turns = false;    // with another one: computes while this one waits for a collective
   std::vector<UnitPass> units;
   std::size_t unit = 0, task = 0;
   ClassOps entry;                            // the compute stream before the work
@@ -54,13 +55,17 @@ class WorkChains {
   }
 
   // The work from `at` on.
-  WorkChain make(const Work& work, Classes classes, ClassOps at, bool last_of_stage) const;
+  WorkChain make(const Work& work, Classes classes, ClassOps at, bool last_of_stage,
+                 bool takes_turns) const;
   // Its next task; true when that began a collective which the chain waits for, so that another
   // chain may compute meanwhile.
   bool step(WorkChain& chain);
 
-  // Whether updated weights are gathered at the end of the step and not with their last gradient.
-  bool updates_at_end() const { return run_.optimizer.runs || run_.overlap.gradients; }
+  // Reductions once per step that no policy begins earlier: they wait for the end of the step.
+  bool reduces_at_end(const Task& task) const {
+    return task.role == TaskRole::reduce && task.collective->once_per_step &&
+           !run_.overlap.gradients;
+  }
 
  private:
   // Reductions that are put together.
@@ -71,6 +76,7 @@ class WorkChains {
     ClassOps ready;
   };
 
+  void hold_compute(const WorkChain& chain);
   void take(const Task& task, UnitPass& pass) const;
   bool do_task(WorkChain& chain, const Task& task);
   void begin_unit(WorkChain& chain);
