@@ -14,6 +14,7 @@
 #include "command/collective.h"
 #include "command/explain.h"
 #include "command/list.h"
+#include "command/phases.h"
 #include "command/run.h"
 #include "command/schedule.h"
 #include "command/tour.h"
@@ -67,6 +68,7 @@ struct Arguments {
   CollectiveArguments collective;
   ExplainArguments explain;
   ScheduleArguments schedule;
+  PhaseArguments phases;
   ListArguments list;
   ValidateArguments validate;
   std::string example = "llama3-70b-v5p-64";
@@ -226,6 +228,16 @@ void declare_schedule(CLI::App& app, ScheduleArguments& args, Found& found) {
   declare_action(sub, args, found, schedule_command, schedule_document);
 }
 
+void declare_phases(CLI::App& app, PhaseArguments& args, Found& found) {
+  CLI::App* sub = app.add_subcommand(
+      "phases", "timed phases on streams, from a file: when each runs and what waits for what");
+  sub->add_option("file", args.file, "YAML with phases: [{name, stream, time, after}, …]")
+      ->required();
+  sub->add_option("--out", args.out, "write trace.json to this directory");
+  sub->add_option("--format", args.format, "text or json (default text)");
+  declare_action(sub, args, found, phases_command, phases_document);
+}
+
 void declare_list(CLI::App& app, Arguments& args, Found& found) {
   CLI::App* list = app.add_subcommand("list", "print a table: chips, models, presets, fields, …");
   list->add_option("what", args.list.what,
@@ -270,6 +282,7 @@ Found find_command(std::span<const std::string> arguments, Arguments& args) {
   declare_collective(app, args.collective, found);
   declare_explain(app, args.explain, found);
   declare_schedule(app, args.schedule, found);
+  declare_phases(app, args.phases, found);
   declare_check(app, args.check, found);
   declare_list(app, args, found);
   declare_validate(app, args.validate, found);
