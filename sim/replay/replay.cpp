@@ -21,7 +21,7 @@ bool moves_bytes(const Op& op) {
   return op.kind == OpKind::transfer && op.bytes > Bytes{0};
 }
 
-// Without a flow nothing is shared, and a longest path says it all.
+// Without a flow or a held device nothing is shared, and a longest path says it all.
 Timeline replay_without_network(const OpGraph& graph) {
   return longest_path(graph, own_times(graph));
 }
@@ -42,8 +42,8 @@ std::span<const EngineRow> engines() {
 }
 
 Timeline replay_simgrid(const OpGraph& graph) {
-  Timeline timeline = std::ranges::any_of(graph.ops, moves_bytes) ? replay_in_child(graph)
-                                                                  : replay_without_network(graph);
+  const bool shares = !graph.holds.empty() || std::ranges::any_of(graph.ops, moves_bytes);
+  Timeline timeline = shares ? replay_in_child(graph) : replay_without_network(graph);
   throw_if_stuck(graph, timeline);
   return timeline;
 }

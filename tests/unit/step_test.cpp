@@ -1,0 +1,257 @@
+// The whole step: stages and their order, what overlaps, and what that is worth, against numbers
+// worked out by hand and against schedules alone.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "plan/layer_tasks.h"
+#include "plan/lower.h"
+#include "plan/lower_schedule.h"
+#include "plan/prepare.h"
+#include "replay/replay.h"
+#include "spec/load.h"
+
+using namespace shardsim;
+
+namespace {
+
+struct Step {
+  RunSpec spec;
+  Prepared run;
+  Lowered lowered;
+  Timeline timeline;
+
+  Seconds time() const { return timeline.makespan(); }
+};
+
+struct TemporaryFile {
+  std::filesystem::path path;
+  TemporaryFile(const std::string& name, const std::string& text)
+      : path(std::filesystem::temp_directory_path() / name) {
+    std::ofstream(path) << text;
+  }
+  ~TemporaryFile() { std::filesystem::remove(path); }
+};
+
+// 1 TFLOP/s, and memory that costs nothing.
+const std::string kChip =
+    "peak: {bf16: 1 TFLOP/s}\nmemory_capacity: 80 GB\nmemory_bandwidth: 1000000 TB/s\n"
+    "link_bandwidth: 7 GB/s\n";
+
+RunSpec spec_of(const std::string& text, const std::vector<std::string>& changes = {}) {
+  const TemporaryFile chip("shardsim_step_chip.yaml", kChip);
+  const TemporaryFile file("shardsim_step_test.yaml", text);
+  std::vector<Override> overrides;
+  for (const std::string& change : changes) overrides.push_back({change});
+  return load_run(file.path.string(), overrides);
+}
+
+Step step_of(const std::string& text, const std::vector<std::string>& changes = {},
+             LowerOptions options = {}) {
+  Step step;
+  step.spec = spec_of(text, changes);
+  step.run = prepare(step.spec);
+  step.lowered = lower(step.spec, step.run, options);
+  CHECK(check(step.lowered.graph) == std::vector<std::string>{});
+  step.timeline = replay_simgrid(step.lowered.graph);
+  return step;
+}
+
+std::string chip_path() {
+  return (std::filesystem::temp_directory_path() / "shardsim_step_chip.yaml").string();
+}
+
+// Stages of an 8-layer model on 4 ranks of a switch; a transfer takes 65536 ns.
+std::string pipeline() {
+  return "cluster: {chip: " + chip_path() +
+         ", topology: {kind: switch, axes: {x: 4}, link: {bandwidth: 1024 GB/s, latency: 0}}}\n"
+         "mesh: {P: [x]}\nmodel: llama3-8b\nlayers: 8\n"
+         "batch: {global: 16, micro: 1, length: 8192}\nsharding: {}\n"
+         "schedule: {kind: 1f1b, axis: P}\n";
+}
+
+double off(Seconds a, Seconds b) {
+  return std::abs(a / b - 1);
+}
+
+Seconds compute_of(const Step& step, Pass pass) {
+  Seconds last;
+  for (std::size_t i = 0; i < step.lowered.graph.size(); ++i) {
+    const Op& op = step.lowered.graph.ops[i];
+    if (op.kind == OpKind::compute && step.lowered.graph.origins[op.origin].pass == pass)
+      last = std::max(last, step.timeline.end[i]);
+  }
+  return last;
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline takes as long as its schedule alone with the same costs") {
+  struct Row {
+    std::string kind;
+    std::vector<std::string> modes;
+  };
+  for (const Row& row :
+       {Row{"gpipe", {"async", "serial"}}, Row{"1f1b", {"async", "serial", "blocking"}},
+        Row{"interleaved-1f1b", {"async", "serial"}}, Row{"zb-h1", {"async"}},
+        Row{"zb-h2", {"async"}}, Row{"zbv", {"async"}}, Row{"zb-1p", {"async"}},
+        Row{"v-half", {"async"}}, Row{"looped-bfs", {"async"}}}) {
+    for (const std::string& mode : row.modes) {
+      CAPTURE(row.kind);
+      CAPTURE(mode);
+      const Step step = step_of(pipeline(), {"schedule.kind=" + row.kind, "schedule.p2p=" + mode});
+      const LayerTasks tasks = tasks_of(step.run, step.run.rates);
+      const LayerTimes times = layer_times(tasks, step.run.cluster, step.run.mesh);
+      const Schedule& schedule = step.run.step.schedule;
+      const double layers = 8.0 / schedule.stages();
+      CellCosts costs;
+      costs.forward = times.forward * layers;
+      costs.backward_input = times.backward_input * layers;
+      costs.backward_weight = times.backward_weight * layers;
+      costs.backward = costs.backward_input + costs.backward_weight;
+      costs.p2p = step.run.boundary / BytesPerSec{1024e9};
+      CHECK(costs.p2p.v == doctest::Approx(65.536e-6));
+      const Timeline alone = replay_ideal(lower_schedule(schedule, costs, step.run.step.mode));
+      CHECK(off(step.time(), alone.makespan()) < 1e-9);
+    }
+  }
+}
+
+TEST_CASE("uneven stages: the list says how many layers each has") {
+  const Step even = step_of(pipeline());
+  const Step uneven = step_of(pipeline(), {"schedule.layers=[1, 2, 2, 3]"});
+  CHECK(uneven.run.step.stages[0].size() == 1);
+  CHECK(uneven.run.step.stages[3].size() == 3);
+  CHECK(uneven.run.step.stages[3][0].layer == 5);
+  CHECK(uneven.time().v > even.time().v);
+}
+
+TEST_CASE(
+    "every schedule of the table runs a step with data and tensor parallelism, folded as full") {
+  const std::string text =
+      "cluster: {chip: h100-sxm, topology: {levels: [{name: nvlink, kind: switch, size: 2, "
+      "bandwidth: 450 GB/s, latency: 1 us}, {name: ib, kind: rails, size: 8, bandwidth: 50 GB/s, "
+      "latency: 5 us}]}}\n"
+      "mesh: {P: 4, D: 2, T: 2, order: row-major}\nmodel: llama3-8b\nlayers: 16\n"
+      "batch: {global: 16, micro: 1, length: 2048}\nsharding: {zero1: D, tp: T, sp: true}\n"
+      "schedule: {kind: 1f1b, axis: P}\noverlap: {gradients: true, updates: true}\n"
+      "optimizer: {kind: adam}\n";
+  for (const char* kind : {"1f1b", "interleaved-1f1b", "zbv", "dualpipe", "dualpipev", "chimera"}) {
+    CAPTURE(kind);
+    const std::vector<std::string> changes = {std::string("schedule.kind=") + kind};
+    const Step folded = step_of(text, changes);
+    const Step full = step_of(text, changes, {Grain::flow, true});
+    CHECK(folded.lowered.graph.device_classes == 4);
+    CHECK(full.lowered.graph.device_classes == 16);
+    CHECK(off(folded.time(), full.time()) < 1e-9);
+    CHECK(replay_ideal(folded.lowered.graph).makespan().v <= folded.time().v * (1 + 1e-9));
+  }
+}
+
+TEST_CASE("weights gathered ahead: exposed are the first gather of a pass and the last scatter") {
+  // A layer of 1 ms forward and 2 ms backward; its weights take 0.5 ms to gather, their gradients
+  // as long to scatter.
+  const TemporaryFile model("shardsim_step_model.yaml",
+                            "layers: 4\ndims: {D: 1000, F: 1000}\nstatements:\n"
+                            "  - \"G[B,T,F] = In[B,T,D] * Win[D,F]\"\n"
+                            "  - \"Out[B,T,D] = G[B,T,F] * Wout[F,D]\"\n");
+  const std::string text =
+      "cluster: {chip: " + chip_path() +
+      ", topology: {kind: ring-oneway, axes: {x: 8}, link: {bandwidth: 7 GB/s, latency: 0}}}\n"
+      "mesh: {X: [x]}\nmodel: " +
+      model.path.string() + "\nbatch: {global: 8, length: 250}\nsharding: {fsdp: X}\n";
+  const std::string ahead = "overlap={fsdp_prefetch: 1, gradients: true}";
+  const std::string slow = "cluster.topology.link.bandwidth=1.75 GB/s";
+  struct Row {
+    std::vector<std::string> changes;
+    double forward, step;  // milliseconds
+  };
+  for (const Row& row :
+       {Row{{}, 4 * 1.5, 4 * 1.5 + 4 * 3.0},
+        Row{{"overlap={fsdp_prefetch: 1}"}, 4.5, 4.5 + 0.5 + 4 * 2.5},
+        Row{{ahead}, 4.5, 4.5 + 0.5 + 4 * 2 + 0.5},
+        Row{{"overlap={fsdp_prefetch: 1, fsdp: fsdp1, gradients: true}"}, 4.5, 13.5},
+        Row{{"overlap={fsdp_prefetch: 2, gradients: true}"}, 4.5, 13.5},
+        // afterwards the gather shares the ring with the scatter: 1 ms between layers
+        Row{{"overlap={fsdp_prefetch: 1, fsdp: fsdp1, backward_prefetch: post, gradients: true}"},
+            4.5,
+            4.5 + 0.5 + 4 * 2 + 3 * 1.0 + 0.5},
+        // gathers of 2 ms follow each other; the last layer computes after them
+        Row{{ahead, slow}, 4 * 2 + 1, -1},
+        Row{{"sharding={shard_grad_op: X}", ahead}, 4.5, 4.5 + 4 * 2 + 0.5}}) {
+    CAPTURE(row.changes);
+    const Step step = step_of(text, row.changes);
+    CHECK(1e3 * compute_of(step, Pass::forward).v == doctest::Approx(row.forward).epsilon(1e-9));
+    if (row.step > 0) CHECK(1e3 * step.time().v == doctest::Approx(row.step).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a collective beside its product: tiles, and hops round a ring") {
+  // 1 ms of product and 1 ms of reduce-scatter forward; backward an all-gather beside one product
+  // of 1 ms and another product alone.
+  const std::string text =
+      "cluster: {chip: " + chip_path() +
+      ", topology: {kind: ring-oneway, axes: {x: 8}, link: {bandwidth: 1.75 GB/s, latency: 0}}}\n"
+      "mesh: {X: [x]}\nlayer:\n  - \"C[I_X, K] = A[I, J_X] * W[J_X, K]\"\n"
+      "dims: {I: 1000, J: 4000, K: 1000}\n";
+  struct Row {
+    std::vector<std::string> changes;
+    double forward, step;  // seconds
+  };
+  const double h = 1e-3 / 7, g = 1e-3 / 8;  // one hop, one tile of eight
+  const std::string tiles = "overlap.collective_matmul=";
+  const std::string form = "overlap.collective_matmul_form=";
+  const std::string ring = "cluster.topology.kind=ring";
+  for (const Row& row :
+       {Row{{}, 2e-3, 5e-3}, Row{{tiles + "1"}, 2e-3, 5e-3}, Row{{tiles + "2"}, 1.5e-3, 4e-3},
+        Row{{tiles + "8"}, 1.125e-3, 3.25e-3},
+        Row{{tiles + "8", form + "ring"}, g + 7 * h, 1e-3 + 2 * (g + 7 * h)},
+        // both ways: hops are hidden, but for the end of the last
+        Row{{ring, tiles + "8", form + "ring-two-way"}, 7 * g + h, 1e-3 + 2 * (7 * g + h)}}) {
+    CAPTURE(row.changes);
+    const Step step = step_of(text, row.changes);
+    Seconds forward;
+    for (const CollectiveInstance& c : step.lowered.plan.collectives) {
+      if (c.pass != Pass::forward) continue;
+      for (const Occurrence& once : c.times)
+        forward = std::max(forward, step.timeline.end[static_cast<std::size_t>(once.end[0])]);
+    }
+    forward = std::max(forward, compute_of(step, Pass::forward));
+    CHECK(forward.v == doctest::Approx(row.forward).epsilon(1e-9));
+    CHECK(step.time().v == doctest::Approx(row.step).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("kernels of a collective take a share of compute while they run") {
+  // Compute of 3 ms beside a collective of 2 ms that takes a quarter: for 2 ms at 3/4, the rest at
+  // full rate.
+  OpGraph graph;
+  graph.device_classes = 1;
+  graph.origins = {{.name = "o", .stream = "s"}};
+  const auto add = [&](OpKind kind, double seconds, std::vector<OpId> waits) {
+    graph.ops.push_back({.kind = kind, .seconds = Seconds{seconds}});
+    graph.deps.insert(graph.deps.end(), waits.begin(), waits.end());
+    graph.dep_offset.push_back(static_cast<std::uint32_t>(graph.deps.size()));
+    return OpId{static_cast<std::uint32_t>(graph.size() - 1)};
+  };
+  const OpId begin = add(OpKind::join, 0, {});
+  const OpId end = add(OpKind::delay, 2e-3, {begin});
+  const OpId work = add(OpKind::compute, 3e-3, {});
+  add(OpKind::compute, 1e-3, {work});
+  graph.holds = {{0, 0.25, begin, end}};
+  const Timeline slowed = replay_simgrid(graph);
+  CHECK(slowed.end[2].v == doctest::Approx(3.5e-3).epsilon(1e-12));
+  CHECK(slowed.makespan().v == doctest::Approx(4.5e-3).epsilon(1e-12));
+  // Two at once add up; what comes later slows what is left.
+  const OpId later = add(OpKind::delay, 1e-3, {});
+  const OpId last = add(OpKind::delay, 1e-3, {later});
+  graph.holds.push_back({0, 0.25, later, last});
+  const Timeline both = replay_simgrid(graph);
+  // 1 ms at 3/4, 1 ms at 1/2, then 1.75 ms alone.
+  CHECK(both.end[2].v == doctest::Approx(3.75e-3).epsilon(1e-12));
+  CHECK(replay_ideal(graph).makespan().v <= both.makespan().v);
+}
