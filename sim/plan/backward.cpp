@@ -296,8 +296,9 @@ void collect_copies(Backward& b) {
       const int t = b.in.layer.tensor(c.tensor);
       must(t >= 0, "forward collectives move tensors of the layer");
       const bool again = b.in.recompute != nullptr && b.in.recompute->collectives;
-      if (!again && b.in.layouts.regathers(b.in.layer, t)) continue;
-      b.copies[static_cast<std::size_t>(t)].push_back(c.after);
+      const bool freed = !again && b.in.layouts.regathers(b.in.layer, t);
+      b.copies[static_cast<std::size_t>(t)].push_back(
+          freed ? b.in.layouts.kept_after_forward(b.in.layer, t) : c.after);
     }
   }
 }

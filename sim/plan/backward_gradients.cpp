@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/must.h"
@@ -170,11 +171,32 @@ Read read_gradient(Backward& b, int t, const Sharding& yielded, ShardedStatement
   return {array.name, need, array.element_bytes};
 }
 
+namespace {
+
+// The copy at hand from which the layout is cheapest to make; the held one on a tie.
+const Sharding& nearest_copy(Backward& b, int t, const Sharding& used) {
+  const auto& copies = b.copies[static_cast<std::size_t>(t)];
+  const ArrayInfo array{tensor(b, t).name, element_bytes(tensor(b, t), b.in.precision)};
+  const Sharding* best = &copies.front();
+  std::optional<Seconds> least;
+  for (const Sharding& copy : copies) {
+    const Seconds price =
+        reshard(b.in.layer, b.in.prices, array, copy, used, freedom_of(b.in, t)).price;
+    if (least && price >= *least) continue;
+    least = price;
+    best = &copy;
+  }
+  return *best;
+}
+
+}  // namespace
+
 Read read_array(Backward& b, int t, const Sharding& used, ShardedStatement& step) {
   auto& copies = b.copies[static_cast<std::size_t>(t)];
   const Read read{tensor(b, t).name, used, element_bytes(tensor(b, t), b.in.precision)};
   if (has_layout(copies, used)) return read;
-  for (ShardedCollective& c : moves(b, t, {read.name, read.element_bytes}, copies.front(), used)) {
+  for (ShardedCollective& c :
+       moves(b, t, {read.name, read.element_bytes}, nearest_copy(b, t, used), used)) {
     c.case_text = "layout";
     c.reason = fmt::format("{} was freed after the forward pass and is gathered again", read.name);
     step.before.push_back(std::move(c));

@@ -208,6 +208,16 @@ bool Layouts::regathers(const Layer& layer, int tensor) const {
   });
 }
 
+Sharding Layouts::kept_after_forward(const Layer& layer, int tensor) const {
+  const auto index = static_cast<std::size_t>(tensor);
+  Sharding left = tensors[index].held;
+  for (const AxisTiming& timing : timings) {
+    if (gather_of(timing, layer.tensors[index].role) != Gather::kept) continue;
+    for (DimLayout& dim : left.dims) std::erase(dim.axes, timing.axis);
+  }
+  return left;
+}
+
 bool Layouts::reduces_each_microbatch(std::string_view axis) const {
   return std::any_of(timings.begin(), timings.end(), [&](const AxisTiming& timing) {
     return timing.axis == axis && timing.when.gradients == Reduce::each_microbatch;

@@ -44,6 +44,10 @@ struct Layouts {
   std::vector<std::string> gather_axes(TensorRole role) const;
   // Whether the gathered copies of a tensor are freed after the forward pass.
   bool regathers(const Layer& layer, int tensor) const;
+  // What is left of such a tensor after the forward pass: whole over the axes whose gathered copies
+  // are kept, cut over the others (ZeRO++'s secondary partition; PyTorch's reshard_after_forward:
+  // k).
+  Sharding kept_after_forward(const Layer& layer, int tensor) const;
   // Whether gradients of parameters are reduced over the axis after every micro-batch.
   bool reduces_each_microbatch(std::string_view axis) const;
 };
