@@ -106,14 +106,18 @@ Overlap make_overlap(const RunSpec& spec, const Mesh& mesh, std::vector<Problem>
              suggestion(axis, names)});
       }
     }
-    if (share >= 1) {
-      problems.push_back({communicator.pos,
-                          fmt::format("overlap.sm_share.{}: expected a share below 1, found {}",
-                                      communicator.value, share),
-                          "some of the chip must be left to compute"});
-    }
     made.sm_share.emplace_back(fmt::format("{}", fmt::join(axes_of(communicator.value), ",")),
                                share);
+  }
+  double taken = 0;
+  for (const auto& [communicator, share] : made.sm_share) taken += share;
+  if (taken >= 1 && !asked.sm_share.empty()) {
+    problems.push_back({asked.sm_share.back().first.pos,
+                        fmt::format("overlap.sm_share: expected shares that sum to less than 1, "
+                                    "found {:.3g}",
+                                    taken),
+                        "communicators may run at once, and some of the chip must be left to "
+                        "compute"});
   }
   return made;
 }

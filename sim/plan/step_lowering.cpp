@@ -181,7 +181,17 @@ class StepLowering {
     const bool in_order = run_.step.mode == P2pMode::serial;
     const ClassOps made = there;
     transfers_.send(r, to, run_.boundary, origin, made, in_order ? before : made, there);
+    hold(r, made, there);
+    hold(to, made, there);
     if (in_order) before = there;
+  }
+
+  // Kernels of a transfer take their share of compute at both ends.
+  void hold(int r, const ClassOps& from, const ClassOps& to) {
+    const double share = run_.overlap.share_of("pipeline");
+    if (share == 0) return;
+    const Classes mine = classes(r);
+    for (std::size_t k = 0; k < mine.size(); ++k) builder_.hold({mine[k], share, from[k], to[k]});
   }
 
   std::uint32_t transfer_origin(std::string what, int to, const Work& work, Pass pass) {
@@ -224,6 +234,8 @@ class StepLowering {
         transfer_origin(std::string(1, p2p.channel), to.rank, {}, Pass::forward);
     ClassOps done;
     transfers_.send(from.rank, to.rank, run_.boundary, origin, from.after, to.after, done);
+    hold(from.rank, from.after, done);
+    hold(to.rank, to.after, done);
     for (const int end : {from.rank, to.rank}) {
       --open_[end];
       const Classes mine = classes(end);
