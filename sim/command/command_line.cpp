@@ -229,8 +229,8 @@ void declare_schedule(CLI::App& app, ScheduleArguments& args, Found& found) {
 }
 
 void declare_phases(CLI::App& app, PhaseArguments& args, Found& found) {
-  CLI::App* sub = app.add_subcommand(
-      "phases", "timed phases on streams, from a file: when each runs and what waits for what");
+  CLI::App* sub =
+      app.add_subcommand("phases", "timed phases on streams, from a file: what waits for what");
   sub->add_option("file", args.file, "YAML with phases: [{name, stream, time, after}, …]")
       ->required();
   sub->add_option("--out", args.out, "write trace.json to this directory");
