@@ -251,11 +251,18 @@ class StepLowering {
   void finish() {
     std::vector<ClassOps> done;
     for (int r = 0; r < schedule().ranks(); ++r) {
-      ClassOps at = streams_.all_done(
-          classes(r), streams_.origin("all gradients are there", "compute", last_place(0)));
+      ClassOps at;
+      const auto begin = [&] {
+        if (!at.empty()) return;
+        at = streams_.all_done(
+            classes(r), streams_.origin("all gradients are there", "compute", last_place(0)));
+      };
+      if (ends_late()) begin();
       for_each_unit(r, [&](const StageUnit& unit, int stage) {
         for (const Task& task : chains_.kind(unit).backward) {
-          if (!chains_.reduces_at_end(task)) continue;
+          if (!chains_.reduces_at_end(task) && task.role != TaskRole::update) continue;
+          begin();
+          if (task.role == TaskRole::update) continue;
           streams_.communicate(classes(r), {task.collective, task.algorithm},
                                last_place(stage, unit.layer), at);
         }
@@ -263,8 +270,12 @@ class StepLowering {
       done.push_back(std::move(at));
     }
     if (schedule().placement == Placement::dual) add_copies(done);
-    for (int r = 0; r < schedule().ranks(); ++r) update(r, done[static_cast<std::size_t>(r)]);
+    for (int r = 0; r < schedule().ranks(); ++r)
+      if (!done[static_cast<std::size_t>(r)].empty()) update(r, done[static_cast<std::size_t>(r)]);
   }
+
+  // Whether all of the backward pass comes before something.
+  bool ends_late() const { return run_.optimizer.runs || schedule().placement == Placement::dual; }
 
   StepPlace last_place(int stage, int layer = 0) const {
     return {layer, schedule().microbatches - 1, stage, Pass::backward};

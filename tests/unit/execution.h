@@ -288,9 +288,15 @@ class Execution {
       }
     }
     for (std::size_t t = 0; t < s_.layer.tensors.size(); ++t) {
-      if (s_.layouts.regathers(s_.layer, static_cast<int>(t))) {
-        gathered_[s_.layer.tensors[t].name].clear();
+      if (!s_.layouts.regathers(s_.layer, static_cast<int>(t))) continue;
+      std::vector<Copy>& copies = gathered_[s_.layer.tensors[t].name];
+      const Sharding left = s_.layouts.kept_after_forward(s_.layer, static_cast<int>(t));
+      std::vector<Copy> kept;
+      for (const Copy& copy : copies) {
+        if (kept.empty() && left != s_.result.held[t] && only_slices(copy.layout, left))
+          kept.push_back(sliced(copy, left));
       }
+      copies = std::move(kept);
     }
   }
 
