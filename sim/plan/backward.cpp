@@ -25,9 +25,7 @@ ShardedStatement new_step(StatementKind kind, std::string text) {
 
 // Work, contribution and the step itself.
 void finish(Backward& b, ShardedStatement step, const std::vector<Read>& reads, int target_tensor,
-            double attention_share = 0) {
-  StepWork work;
-  work.attention_share = attention_share;
+            StepWork work = {}) {
   for (const Read& read : reads) {
     step.operand_names.push_back(read.name);
     step.operands.push_back(read.layout);
@@ -254,7 +252,10 @@ void attention_adjoint(Backward& b, const LayerStatement& st, const ShardedState
     reads.push_back(read_array(b, st.in[k], forward.operands[k], step));
   }
   step.out = partial_over_queries(b, forward.operands[0], forward.operands[i]);
-  finish(b, std::move(step), reads, st.in[i], kShares[i] * (st.causal ? 0.5 : 1.0));
+  StepWork work;
+  work.attention_share = kShares[i] * b.in.attention->share(st.causal);
+  work.scores = b.in.attention->backward[i];
+  finish(b, std::move(step), reads, st.in[i], std::move(work));
 }
 
 void adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,

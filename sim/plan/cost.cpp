@@ -43,11 +43,28 @@ Flops einsum_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement&
   return Flops{contracts ? 2 * product : product};
 }
 
-// 4 * batch * T * S * N * H of local blocks; q is [batch..., T, N, H], k has S in place of T.
-Flops attention_flops(const Layer& layer, const Mesh& mesh, const Sharding& q, const Sharding& k) {
+// batch * T * S * N of local blocks; q is [batch..., T, N, H], k has S in place of T.
+double score_elements(const Layer& layer, const Mesh& mesh, const Sharding& q, const Sharding& k) {
   must(q.dims.size() >= 3 && k.dims.size() == q.dims.size(), "attention operands have their dims");
-  const double positions = local_size(layer, mesh, k.dims[k.dims.size() - 3]);
-  return Flops{4 * local_elements(layer, mesh, q) * positions};
+  double elements = local_size(layer, mesh, k.dims[k.dims.size() - 3]);
+  for (std::size_t d = 0; d + 1 < q.dims.size(); ++d)
+    elements *= local_size(layer, mesh, q.dims[d]);
+  return elements;
+}
+
+// 4 * H of each score.
+Flops attention_flops(const Layer& layer, const Mesh& mesh, const Sharding& q, const Sharding& k) {
+  return Flops{4 * score_elements(layer, mesh, q, k) * local_size(layer, mesh, q.dims.back())};
+}
+
+// What the scores themselves move; they are of the type of the activations, as Q is.
+void add_scores(const Layer& layer, const Mesh& mesh, const StepWork& work,
+                ShardedStatement& step) {
+  const std::size_t q = step.operands.size() - 3;
+  const double scores = score_elements(layer, mesh, step.operands[q], step.operands[q + 1]);
+  const double bytes = work.element_bytes[q];
+  step.memory_bytes += Bytes{scores * work.scores.products * bytes};
+  step.beside_bytes += Bytes{scores * (work.scores.pointwise * bytes + work.scores.masks)};
 }
 
 }  // namespace
@@ -71,6 +88,7 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
   for (std::size_t i = 0; i < step.operands.size(); ++i) {
     step.memory_bytes += local_bytes(layer, mesh, step.operands[i], work.element_bytes[i]);
   }
+  if (step.kind == StatementKind::attention) add_scores(layer, mesh, work, step);
   for (const MeshAxis& axis : mesh.axes) {
     const bool used = uses(step.out, axis.name) ||
                       std::any_of(step.operands.begin(), step.operands.end(),
@@ -160,7 +178,7 @@ Seconds cost(const ShardedStatement& step, const ChipRates& rates) {
   if (step.flops == Flops{} && step.memory_bytes == Bytes{}) return {};
   const Seconds memory = step.memory_bytes / rates.memory;
   const Seconds math = step.matmul ? step.flops / rates.peak : Seconds{};
-  return std::max(memory, math) + rates.launch;
+  return std::max(memory, math) + step.beside_bytes / rates.memory + rates.launch;
 }
 
 }  // namespace shardsim

@@ -1,13 +1,16 @@
 // cost: the work of a statement, and its seconds by the roofline
 //
-//   seconds = max(flops / peak, bytes / memory bandwidth) + launch overhead
+//   seconds = max(flops / peak, bytes / memory bandwidth) + beside / memory bandwidth + launch
+//   overhead
 //
 // (Williams et al. 2009; JAX Scaling Book ch. 1). Conventions of the work, all per device on padded
 // local blocks:
 //
 //   einsum       2 * product of the local sizes of all its dims, or 1 * without a contraction
 //   attention    4 * B * T * S * N * H (scores and values), half of it when causal; backward twice
-//                that (scores are not recomputed); the scores never leave the chip (FlashAttention)
+//                that (scores are not recomputed); what scores move is that of the run's row of
+//                plan/attention.h: nothing with flash; otherwise kernels that do not multiply
+//                (softmax, dropout) take their time beside the products, as `beside`
 //   the others   1 flop per element and array read; they are charged their memory traffic only
 //   bytes        every array read once and the output written once; a gradient that is added to an
 //                earlier contribution reads that, too
@@ -22,15 +25,17 @@
 #include "ir/cluster.h"
 #include "ir/layer.h"
 #include "ir/sharded_layer.h"
+#include "plan/attention.h"
 #include "spec/run_spec.h"
 
 namespace shardsim {
 
-// Fills flops, memory_bytes, matmul and idle_axes of a step whose layouts are known.
+// Fills flops, memory_bytes, beside_bytes, matmul and idle_axes of a step whose layouts are known.
 // `element_bytes` are those of the operands, then of the output. A reshape is no work.
 struct StepWork {
   std::vector<double> element_bytes;
   double attention_share = 0;  // of the forward flops of attention, halving for `causal` included
+  ScoreTraffic scores = {};
 };
 void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, ShardedStatement& step);
 

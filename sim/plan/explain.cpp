@@ -129,8 +129,8 @@ std::vector<LayoutRow> layout_rows(const Prepared& run, const Precision& precisi
 
 void add_compute(const ChipRates& rates, ExplainedStep& step) {
   step.compute = cost(step.what, rates);
-  step.memory_bound =
-      !step.what.matmul || step.what.memory_bytes / rates.memory > step.what.flops / rates.peak;
+  const Bytes moved = step.what.memory_bytes + step.what.beside_bytes;
+  step.memory_bound = !step.what.matmul || moved / rates.memory > step.what.flops / rates.peak;
 }
 
 std::vector<std::string> work_notes() {

@@ -147,8 +147,8 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
                                  axis.name, axis.size));
     }
   }
-  said.push_back(
-      "causal attention counts half of its scores; the backward pass is twice the forward");
+  said.push_back(fmt::format("attention {}: {}; the backward pass is twice the forward",
+                             run.attention->name, run.attention->help));
   said.push_back(fmt::format(
       "recompute {}: {}{}", run.recompute->name, run.recompute->help,
       run.recompute->kinds.empty() ? "" : "; model FLOPs and MFU do not count what is repeated"));

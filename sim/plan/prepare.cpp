@@ -226,7 +226,8 @@ class Planner {
             prices_,
             run_.recompute,
             spec_.on_ambiguity.value == "error",
-            spec_.on_ambiguity.value != "choose"};
+            spec_.on_ambiguity.value != "choose",
+            run_.attention};
   }
 
   void end(const EndRow& row, bool& first) {
@@ -332,6 +333,8 @@ Prepared prepare(const RunSpec& spec) {
   const MeshAxis pipeline = take_pipeline_axis(spec.schedule, run.mesh, problems);
   run.recompute = find_recompute(spec.recompute.given ? spec.recompute.value : "none");
   must(run.recompute != nullptr, "the reader knows the rows of the table of recomputation");
+  run.attention = find_attention(spec.attention.given ? spec.attention.value : "flash");
+  must(run.attention != nullptr, "the reader knows the rows of the table of attention");
   run.layouts = make_layouts(spec.sharding, ends ? tensors_of_ends(spec, false) : spec.tensors,
                              run.layer, run.mesh, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));

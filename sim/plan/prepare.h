@@ -31,6 +31,7 @@ struct Prepared : LayerPlan {
   ChipRates rates;
   int layers = 1;
   const RecomputeRow* recompute = nullptr;
+  const AttentionRow* attention = nullptr;
   std::vector<LayerPlan> ends;  // none, or the embedding and the head
   StepPlan step;
   Overlap overlap;

@@ -141,7 +141,8 @@ void add_step(Sharder& s, const LayerStatement& st) {
   step.kind = st.kind;
   step.out_name = tensor(s, st.out).name;
   StepWork work;
-  work.attention_share = st.causal ? 0.5 : 1.0;
+  work.attention_share = s.in.attention->share(st.causal);
+  work.scores = s.in.attention->forward;
   for (std::size_t i = 0; i < st.in.size(); ++i) {
     bring(s, step, needs, static_cast<int>(i), st.in[i]);
     step.operand_names.push_back(tensor(s, st.in[i]).name);

@@ -23,6 +23,7 @@
 #include "ir/cluster.h"
 #include "ir/layer.h"
 #include "ir/sharded_layer.h"
+#include "plan/attention.h"
 #include "plan/presets.h"
 #include "plan/price.h"
 #include "plan/recompute.h"
@@ -39,6 +40,7 @@ struct ShardInput {
   const RecomputeRow* recompute = nullptr;  // nullptr: nothing is
   bool refuse_ties = false;                 // on_ambiguity: error
   bool refuse_clash = false;                // of batch dims, unless on_ambiguity: choose is written
+  const AttentionRow* attention = &attention_rows().front();
 };
 
 // Forward steps only; model_flops is that of the forward pass. backward() (backward.h) appends.

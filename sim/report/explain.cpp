@@ -89,7 +89,7 @@ std::string compute_lines(const ExplainedStep& step) {
                                      : "none: the gradient is passed on");
   }
   std::string work = fmt::format("{}, {} of memory traffic per device", to_text(step.what.flops),
-                                 to_text(step.what.memory_bytes));
+                                 to_text(step.what.memory_bytes + step.what.beside_bytes));
   if (step.compute) {
     work += fmt::format(": {}, bound by {}", to_text(*step.compute),
                         step.memory_bound ? "memory" : "FLOPs");

@@ -91,7 +91,7 @@ Json step(const ExplainedStep& s) {
                 {"operands", std::move(operands)},
                 {"out", array_of(s.what.out_name, s.what.out, s.out)},
                 {"flops_per_device", s.what.flops / Flops{1}},
-                {"memory_traffic_bytes", bytes(s.what.memory_bytes)},
+                {"memory_traffic_bytes", bytes(s.what.memory_bytes + s.what.beside_bytes)},
                 {"compute_s", seconds(s.compute)},
                 {"idle_axes", s.what.idle_axes},
                 {"padding", s.padding},

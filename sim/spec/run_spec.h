@@ -233,6 +233,7 @@ struct RunSpec {
   Chosen<std::string> on_ambiguity;  // choose (default) | error
   std::vector<AlgorithmSpec> collectives;
   Chosen<std::string> recompute;  // default: none
+  Chosen<std::string> attention;  // row of the table of attention kernels; default: flash
   ScheduleSpec schedule;
   OverlapSpec overlap;
   OptimizerSpec optimizer;

@@ -164,6 +164,15 @@ std::vector<Field> sharding_fields() {
        }},
       {"run", "recompute", choice, false, "none", "what the backward pass computes again",
        [](RunSpec& r, V v, Problems&) { r.recompute = v.as<std::string>(); }, recomputations()},
+      {"run",
+       "attention",
+       choice,
+       false,
+       "flash",
+       "flash: scores never leave the chip; scores: softmax and dropout are kernels of their own, "
+       "which write and read all scores",
+       [](RunSpec& r, V v, Problems&) { r.attention = v.as<std::string>(); },
+       {"flash", "scores"}},
       {"run", "notes", text, false, "", "anything, for people",
        [](RunSpec& r, V v, Problems&) { r.notes = v.as<std::string>().value; }},
   };

@@ -101,6 +101,38 @@ TEST_CASE("the work of statements") {
   CHECK(step(s.result, "dMlp = dOut").memory_bytes.v == 0);
 }
 
+// Korthikanti et al. 2022, figure 3 and section 4.1: of B*N*T*S scores of 2 bytes, softmax and
+// dropout are read and written, and a mask of 1 byte. B 8, T 16, N 8, H 4, K 4.
+TEST_CASE("scores that go through memory") {
+  testing::Case c{small_llama(), batch(8, 16), mesh({{"X", 1}}), {}, {}, {}};
+  const auto flash = shard_case(c);
+  c.attention = "scores";
+  const auto moved = shard_case(c);
+  const double scores = 8 * 8 * 16 * 16;
+  struct Row {
+    std::string text;
+    double products, beside;  // bytes of a score
+  };
+  const std::vector<Row> rows = {{"O = attention(Q, K, V, causal)", 4, 9},
+                                 {"dQ = attention'(dO, Q, K, V)", 4, 11},
+                                 {"dK = attention'(dO, Q, K, V)", 2, 0},
+                                 {"dV = attention'(dO, Q, K, V)", 2, 0}};
+  const ChipRates rates{FlopsPerSec{1e30}, BytesPerSec{1}, {}};
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const ShardedStatement& before = step(flash.result, row.text);
+    const ShardedStatement& after = step(moved.result, row.text);
+    CHECK(after.flops.v == doctest::Approx(2 * before.flops.v).epsilon(1e-12));
+    CHECK(before.beside_bytes.v == 0);
+    CHECK((after.memory_bytes - before.memory_bytes).v ==
+          doctest::Approx(row.products * scores).epsilon(1e-12));
+    CHECK(after.beside_bytes.v == doctest::Approx(row.beside * scores).epsilon(1e-12));
+    CHECK(cost(after, rates).v - cost(before, rates).v ==
+          doctest::Approx((row.products + row.beside) * scores).epsilon(1e-12));
+  }
+  CHECK(model_flops(moved.layer).v == model_flops(flash.layer).v);
+}
+
 // Kaplan et al. 2020, section 2.1: 6 flops per matmul parameter and token, and attention.
 TEST_CASE("model flops of every model are 6 N D and attention") {
   const int sequences = 2;

@@ -214,6 +214,7 @@ struct Case {
   std::string recompute = "none";
   bool refuse_ties = false;
   bool refuse_clash = false;
+  std::string attention = "flash";
 };
 
 // "A[I_X, J]" over the mesh, and a layer with one array A of as many dims (I, J, K, L, M).
@@ -258,10 +259,9 @@ inline Sharded shard_case(const Case& c, bool with_backward = true) {
   }
   if (!s.problems.empty()) return s;
   PriceBook prices = torus_pricing(c.mesh);
-  const ShardInput input{s.layer,       s.layouts,
-                         c.mesh,        c.precision,
-                         prices,        find_recompute(c.recompute),
-                         c.refuse_ties, c.refuse_clash};
+  const ShardInput input{s.layer,       s.layouts,      c.mesh,
+                         c.precision,   prices,         find_recompute(c.recompute),
+                         c.refuse_ties, c.refuse_clash, find_attention(c.attention)};
   s.result = shard(input, s.problems);
   if (with_backward && s.problems.empty()) append_backward(input, s.result);
   return s;
