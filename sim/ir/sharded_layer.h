@@ -73,8 +73,10 @@ struct ShardedStatement {
   std::vector<PricedPlan> plans;  // einsums of the forward pass: the one taken, then the others
   Flops flops;                    // per device, padded local shapes
   Bytes memory_bytes;             // per device: operands read + output written in HBM
-  Bytes beside_bytes;   // per device: of kernels that follow or precede the products (softmax)
-  bool matmul = false;  // flops run on the matrix unit (einsum with a contraction, attention)
+  Bytes beside_bytes;  // per device: of kernels that follow or precede the products (softmax)
+  double tiles = 0;    // per device: of a product's result, 256 x 128, those at its edges included
+  double whole_tiles = 0;  // as many as its elements would fill; 0: not a product
+  bool matmul = false;     // flops run on the matrix unit (einsum with a contraction, attention)
   std::vector<std::string> idle_axes;  // mesh axes on which devices repeat the same work
   std::vector<ShardedCollective> before, after;
 };

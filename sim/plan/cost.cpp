@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/must.h"
@@ -43,6 +44,31 @@ Flops einsum_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement&
   return Flops{contracts ? 2 * product : product};
 }
 
+// The result's tiles: rows are dims of the left operand alone, columns of the right one alone; a
+// dim of both is a batch of products. Whichever way the tile lies, the fewest.
+void count_tiles(const Layer& layer, const Mesh& mesh, ShardedStatement& step) {
+  if (step.operands.size() != 2) return;
+  constexpr double kLong = 256;
+  constexpr double kShort = 128;
+  double batch = 1, rows = 1, columns = 1;
+  for (const DimLayout& dim : step.out.dims) {
+    const bool left = step.operands[0].find(dim.dim) != nullptr;
+    const bool right = step.operands[1].find(dim.dim) != nullptr;
+    (left && right ? batch : left ? rows : columns) *= local_size(layer, mesh, dim);
+  }
+  const auto tiles = [&](double tall, double wide) {
+    return batch * std::ceil(rows / tall) * std::ceil(columns / wide);
+  };
+  step.tiles = std::min(tiles(kLong, kShort), tiles(kShort, kLong));
+  step.whole_tiles = batch * rows * columns / (kLong * kShort);
+}
+
+// How much longer a product takes than its FLOPs at the peak.
+double fill(const ShardedStatement& step, int multiprocessors) {
+  if (multiprocessors == 0 || step.whole_tiles == 0) return 1;
+  return std::ceil(step.tiles / multiprocessors) * multiprocessors / step.whole_tiles;
+}
+
 // batch * T * S * N of local blocks; q is [batch..., T, N, H], k has S in place of T.
 double score_elements(const Layer& layer, const Mesh& mesh, const Sharding& q, const Sharding& k) {
   must(q.dims.size() >= 3 && k.dims.size() == q.dims.size(), "attention operands have their dims");
@@ -74,6 +100,7 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
   const double out_elements = local_elements(layer, mesh, step.out);
   if (step.kind == StatementKind::einsum) {
     step.flops = einsum_flops(layer, mesh, step, step.matmul);
+    if (step.matmul) count_tiles(layer, mesh, step);
   } else if (step.kind == StatementKind::attention) {
     step.matmul = true;
     // Forward (Q, K, V); backward (dO, Q, K, V).
@@ -140,12 +167,14 @@ ChipRates chip_rates(const ChipSpec& chip, const Chosen<std::string>& variant,
                      const Chosen<std::string>& dtype, std::vector<Problem>& problems) {
   double compute = 1;
   double memory = 1;
+  int multiprocessors = 0;
   if (variant.given && variant.value != "nominal") {
     const auto row = std::find_if(chip.variants.begin(), chip.variants.end(),
                                   [&](const ChipVariant& v) { return v.name == variant.value; });
     if (row != chip.variants.end()) {
       compute = row->compute;
       memory = row->memory;
+      multiprocessors = row->multiprocessors;
     } else {
       std::vector<std::string> names;
       for (const ChipVariant& v : chip.variants) names.push_back(v.name);
@@ -166,18 +195,24 @@ ChipRates chip_rates(const ChipSpec& chip, const Chosen<std::string>& variant,
          ""});
     return {};
   }
-  return {peak->second * compute, chip.memory_bandwidth * memory, chip.launch_overhead};
+  return {peak->second * compute, chip.memory_bandwidth * memory, chip.launch_overhead,
+          multiprocessors};
 }
 
 std::string rates_text(const ChipRates& rates, std::string_view dtype) {
-  return fmt::format("{} in {}, memory {}, launch overhead {} a statement", to_text(rates.peak),
-                     dtype, to_text(rates.memory), to_text(rates.launch));
+  const std::string waves =
+      rates.multiprocessors == 0
+          ? ""
+          : fmt::format(", products in waves of {} tiles of 256 x 128", rates.multiprocessors);
+  return fmt::format("{} in {}{}, memory {}, launch overhead {} a statement", to_text(rates.peak),
+                     dtype, waves, to_text(rates.memory), to_text(rates.launch));
 }
 
 Seconds cost(const ShardedStatement& step, const ChipRates& rates) {
   if (step.flops == Flops{} && step.memory_bytes == Bytes{}) return {};
   const Seconds memory = step.memory_bytes / rates.memory;
-  const Seconds math = step.matmul ? step.flops / rates.peak : Seconds{};
+  const Seconds math =
+      step.matmul ? step.flops / rates.peak * fill(step, rates.multiprocessors) : Seconds{};
   return std::max(memory, math) + step.beside_bytes / rates.memory + rates.launch;
 }
 

@@ -1,10 +1,13 @@
 // cost: the work of a statement, and its seconds by the roofline
 //
-//   seconds = max(flops / peak, bytes / memory bandwidth) + beside / memory bandwidth + launch
-//   overhead
+//   seconds = max(flops / peak * fill, bytes / memory bandwidth) + beside / memory bandwidth +
+//   launch overhead
 //
-// (Williams et al. 2009; JAX Scaling Book ch. 1). Conventions of the work, all per device on padded
-// local blocks:
+// (Williams et al. 2009; JAX Scaling Book ch. 1). `fill` is 1 unless the chip's variant says how
+// many multiprocessors it has: then a product takes whole waves of tiles of 256 x 128 of its
+// result, one for each multiprocessor (NVIDIA, Matrix Multiplication Background User's Guide, tile
+// and wave quantization; that tile is the largest and most efficient one, one block of it fits an
+// SM). Conventions of the work, all per device on padded local blocks:
 //
 //   einsum       2 * product of the local sizes of all its dims, or 1 * without a contraction
 //   attention    4 * B * T * S * N * H (scores and values), half of it when causal; backward twice
@@ -30,8 +33,8 @@
 
 namespace shardsim {
 
-// Fills flops, memory_bytes, beside_bytes, matmul and idle_axes of a step whose layouts are known.
-// `element_bytes` are those of the operands, then of the output. A reshape is no work.
+// Fills flops, memory_bytes, beside_bytes, tiles, matmul and idle_axes of a step whose layouts are
+// known. `element_bytes` are those of the operands, then of the output. A reshape is no work.
 struct StepWork {
   std::vector<double> element_bytes;
   double attention_share = 0;  // of the forward flops of attention, halving for `causal` included
@@ -55,6 +58,7 @@ struct ChipRates {
   FlopsPerSec peak;
   BytesPerSec memory;
   Seconds launch;
+  int multiprocessors = 0;  // 0: products need not fill waves
 };
 
 // Appends a problem when the chip has no such variant, or no peak for the dtype of the activations.

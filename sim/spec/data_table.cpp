@@ -56,7 +56,7 @@ std::vector<Field> chip_fields() {
       {"chip", "variants", map, false, "", "named factors on the nominal figures"},
       {"chip", "variants.*", map, false, "", "one variant",
        [](RunSpec& r, V v, Problems&) {
-         r.chip_spec.variants.push_back({v.key, 1, 1, 1, "", v.key_pos});
+         r.chip_spec.variants.push_back({v.key, 1, 1, 1, 0, "", v.key_pos});
        }},
       {"chip", "variants.*.compute", factor, false, "1", "on peak",
        [](RunSpec& r, V v, Problems&) {
@@ -68,6 +68,11 @@ std::vector<Field> chip_fields() {
        }},
       {"chip", "variants.*.link", factor, false, "1", "on link_bandwidth",
        [](RunSpec& r, V v, Problems&) { r.chip_spec.variants.back().link = v.as<double>().value; }},
+      {"chip", "variants.*.multiprocessors", count, false, "not modelled",
+       "each computes a tile of 256 x 128 of a product at a time: products take whole waves",
+       [](RunSpec& r, V v, Problems&) {
+         r.chip_spec.variants.back().multiprocessors = v.as<int>().value;
+       }},
       {"chip", "variants.*.source", text, true, "", "where the factors come from",
        [](RunSpec& r, V v, Problems&) {
          r.chip_spec.variants.back().source = v.as<std::string>().value;

@@ -34,6 +34,7 @@ struct ChipVariant {
   double compute = 1;  // factors on the nominal figures
   double memory = 1;
   double link = 1;
+  int multiprocessors = 0;  // each computes one tile of a product at a time; 0: no such waves
   std::string source;
   SourcePos pos;
 };

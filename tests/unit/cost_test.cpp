@@ -19,7 +19,7 @@ ChipSpec chip() {
   spec.peak = {{"bf16", FlopsPerSec{100e12}}, {"fp8", FlopsPerSec{200e12}}};
   spec.memory_bandwidth = BytesPerSec{1e12};
   spec.launch_overhead = Seconds{1e-6};
-  spec.variants = {{"half", 0.5, 0.25, 1, "", {}}};
+  spec.variants = {{"half", 0.5, 0.25, 1, 0, "", {}}};
   return spec;
 }
 
@@ -49,6 +49,31 @@ TEST_CASE("the roofline") {
     st.memory_bytes = Bytes{row.bytes};
     st.matmul = row.matmul;
     CHECK(cost(st, rates).v == doctest::Approx(row.seconds).epsilon(1e-12));
+  }
+}
+
+// NVIDIA's own example: a 1792 x 1792 product is 98 tiles of 256 x 128, which fit the 108
+// multiprocessors of an A100 at once; with one more row and column they are 120, a second wave.
+TEST_CASE("products take whole waves of tiles") {
+  struct Row {
+    int rows, columns, multiprocessors;
+    double tiles, waves;
+  };
+  const std::vector<Row> rows = {{1792, 1792, 108, 98, 1},  {1800, 1792, 108, 105, 1},
+                                 {1793, 1793, 108, 120, 2}, {256, 128, 1, 1, 1},
+                                 {128, 256, 1, 1, 1},       {1, 1, 4, 1, 1}};
+  for (const Row& row : rows) {
+    CAPTURE(row.rows);
+    Layer layer;
+    layer.dims = {{"I", row.rows}, {"J", 64}, {"K", row.columns}};
+    ShardedStatement st;
+    st.operands = {whole({"I", "J"}), whole({"J", "K"})};
+    st.out = whole({"I", "K"});
+    add_work(layer, mesh({{"X", 1}}), {{2, 2, 2}, 0, {}}, st);
+    CHECK(st.tiles == row.tiles);
+    const ChipRates rates{FlopsPerSec{1}, BytesPerSec{1e30}, {}, row.multiprocessors};
+    const double all_tiles = row.waves * row.multiprocessors;
+    CHECK(cost(st, rates).v == doctest::Approx(all_tiles * 256 * 128 * 64 * 2).epsilon(1e-12));
   }
 }
 
