@@ -10,6 +10,7 @@
 #include "plan/end_layers.h"
 #include "plan/layer_tasks.h"
 #include "plan/make_layer.h"
+#include "plan/overlap_needs.h"
 #include "plan/placement.h"
 #include "plan/reshard.h"
 #include "plan/shard.h"
@@ -260,9 +261,10 @@ class Planner {
   PriceBook prices_;
 };
 
-// A preset that cuts arrays over the axis of the pipeline.
-void check_axis_free(const RunSpec& spec, std::vector<Problem>& problems) {
-  if (!spec.schedule.given) return;
+// A preset that cuts arrays over the axis of the pipeline; false: there is one.
+bool check_axis_free(const RunSpec& spec, std::vector<Problem>& problems) {
+  const std::size_t before = problems.size();
+  if (!spec.schedule.given) return true;
   for (const PresetSpec& preset : spec.sharding) {
     for (const Chosen<std::string>& axis : preset.axes) {
       if (axis.value != spec.schedule.axis.value) continue;
@@ -272,6 +274,7 @@ void check_axis_free(const RunSpec& spec, std::vector<Problem>& problems) {
            "give each its own mesh axis"});
     }
   }
+  return problems.size() == before;
 }
 
 // What a rank hands to the next: a device's block of the layers' first input.
@@ -300,6 +303,12 @@ void plan_stages(const RunSpec& spec, const MeshAxis& axis, Prepared& run,
   run.boundary = boundary_of(run);
 }
 
+void check_overlap(const RunSpec& spec, const Prepared& run, std::vector<Problem>& problems) {
+  std::vector<LayerTasks> kinds = {tasks_of(run, run.rates)};
+  for (const LayerPlan& end : run.ends) kinds.push_back(tasks_of(end, run.rates));
+  check_overlap_needs(spec, kinds, problems);
+}
+
 }  // namespace
 
 Prepared prepare(const RunSpec& spec) {
@@ -322,7 +331,7 @@ Prepared prepare(const RunSpec& spec) {
   const WantedAlgorithms wanted(spec, problems);
   if (!run.cluster.axes.empty()) run.mesh = place_mesh(spec.mesh, run.cluster, problems);
   if (run.mesh.axes.empty()) throw ConfigError(std::move(problems));
-  check_axis_free(spec, problems);
+  const bool axis_free = check_axis_free(spec, problems);
   run.overlap = make_overlap(spec, run.mesh, problems);
 
   const std::vector<ArrayExpr> stated = read_layer(spec, run, problems);
@@ -331,6 +340,7 @@ Prepared prepare(const RunSpec& spec) {
   take_apart(spec.sharding, run.layer, run.mesh, run.cluster);
   run.whole_mesh = run.mesh;
   const MeshAxis pipeline = take_pipeline_axis(spec.schedule, run.mesh, problems);
+  if (!axis_free) throw ConfigError(std::move(problems));  // layouts would speak of it again
   run.recompute = find_recompute(spec.recompute.given ? spec.recompute.value : "none");
   must(run.recompute != nullptr, "the reader knows the rows of the table of recomputation");
   run.attention = find_attention(spec.attention.given ? spec.attention.value : "flash");
@@ -356,6 +366,7 @@ Prepared prepare(const RunSpec& spec) {
   for (LayerPlan& end : run.ends) pick_all(wanted, run, end, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   plan_stages(spec, pipeline, run, problems);
+  check_overlap(spec, run, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   return run;
 }

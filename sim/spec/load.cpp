@@ -13,6 +13,7 @@
 #include "spec/inline_layer.h"
 #include "spec/library.h"
 #include "spec/override.h"
+#include "spec/parallel.h"
 #include "spec/read.h"
 #include "spec/table.h"
 #include "spec/topology.h"
@@ -109,6 +110,7 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
   }
   if (run.model.given) read_model(run.model, run, problems);
   settle_layer(root, run, problems);
+  settle_parallel(root, run, problems);
   throw_if_any(std::move(problems));
   set_defaults(run, path);
   return run;

@@ -177,6 +177,15 @@ struct AlgorithmSpec {
   SourcePos pos;
 };
 
+// The short form of mesh, sharding and the pipeline: devices along each axis.
+struct ParallelSpec {
+  Chosen<int> tp, pp, dp, fsdp;
+  Chosen<int> zero;  // stage, of dp
+  Chosen<bool> sp;
+  SourcePos pos;
+  bool given = false;
+};
+
 // The stages of the model, and the order in which their ranks work.
 struct ScheduleSpec {
   Chosen<std::string> kind;     // row of the schedule table
@@ -235,6 +244,7 @@ struct RunSpec {
   std::vector<AlgorithmSpec> collectives;
   Chosen<std::string> recompute;  // default: none
   Chosen<std::string> attention;  // row of the table of attention kernels; default: flash
+  ParallelSpec parallel;          // written into mesh, sharding and schedule while loading
   ScheduleSpec schedule;
   OverlapSpec overlap;
   OptimizerSpec optimizer;

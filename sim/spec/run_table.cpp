@@ -60,8 +60,15 @@ std::vector<Field> work_fields() {
   using enum FieldType;
   using V = const Value&;
   return {
-      {"run", "mesh", map, true, "", "logical axes and the hardware axes they span, major first",
-       [](RunSpec& r, V v, Problems&) { r.mesh.pos = v.key_pos; }},
+      {"run",
+       "mesh",
+       map,
+       true,
+       "",
+       "logical axes and the hardware axes they span, major first",
+       [](RunSpec& r, V v, Problems&) { r.mesh.pos = v.key_pos; },
+       {},
+       "parallel"},
       {"run", "mesh.*", mesh_axis, false, "", "hardware axes, major first, or a size",
        store_mesh_axis},
       {"run", "mesh.order", choice, false, "", "how sizes alone are placed",
@@ -142,7 +149,7 @@ std::vector<Field> sharding_fields() {
        "presets (shardsim list presets) and their mesh axes",
        [](RunSpec& r, V v, Problems&) { r.sharding_pos = v.key_pos; },
        {},
-       "layer"},
+       "layer parallel"},
       {"run", "sharding.*", preset, false, "", "mesh axes of the preset, or true/false",
        store_preset},
       {"run", "tensors", texts, false, "", "layouts of single tensors, as \"Wo[N_Y, H, D_X]\"",

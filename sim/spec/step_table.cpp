@@ -4,6 +4,35 @@
 namespace shardsim {
 namespace {
 
+std::vector<Field> parallel_fields() {
+  using enum FieldType;
+  using V = const Value&;
+  return {
+      {"run", "parallel", map, false, "",
+       "the short form of mesh, sharding and the pipeline: devices along each axis, tp innermost, "
+       "then fsdp, dp and pp",
+       [](RunSpec& r, V v, Problems&) {
+         r.parallel.pos = v.key_pos;
+         r.parallel.given = true;
+       }},
+      {"run", "parallel.tp", count, false, "no such axis", "tensor parallel",
+       [](RunSpec& r, V v, Problems&) { r.parallel.tp = v.as<int>(); }},
+      {"run", "parallel.pp", count, false, "no pipeline",
+       "ranks of the pipeline; 1f1b unless "
+       "schedule says otherwise",
+       [](RunSpec& r, V v, Problems&) { r.parallel.pp = v.as<int>(); }},
+      {"run", "parallel.dp", count, false, "no such axis",
+       "data parallel; beside fsdp, its copies (hsdp)",
+       [](RunSpec& r, V v, Problems&) { r.parallel.dp = v.as<int>(); }},
+      {"run", "parallel.fsdp", count, false, "no such axis", "fully sharded data parallel",
+       [](RunSpec& r, V v, Problems&) { r.parallel.fsdp = v.as<int>(); }},
+      {"run", "parallel.zero", position, false, "0", "stage of ZeRO over dp: 0 to 3",
+       [](RunSpec& r, V v, Problems&) { r.parallel.zero = v.as<int>(); }},
+      {"run", "parallel.sp", flag, false, "false", "sequence parallel, with tp",
+       [](RunSpec& r, V v, Problems&) { r.parallel.sp = v.as<bool>(); }},
+  };
+}
+
 std::vector<Field> schedule_fields() {
   using enum FieldType;
   using V = const Value&;
@@ -13,12 +42,14 @@ std::vector<Field> schedule_fields() {
          r.schedule.pos = v.key_pos;
          r.schedule.given = true;
        }},
-      {"run", "schedule.kind", name, false, "", "a name from shardsim list schedules",
+      {"run", "schedule.kind", name, false, "1f1b beside parallel",
+       "a name from shardsim list schedules",
        [](RunSpec& r, V v, Problems&) { r.schedule.kind = v.as<std::string>(); }},
       {"run", "schedule.file", text, false, "",
        "instead of kind: a file with the order of every rank, as schedule --export writes it",
        [](RunSpec& r, V v, Problems&) { r.schedule.file = v.as<std::string>(); }},
-      {"run", "schedule.axis", name, true, "", "mesh axis of the ranks of the pipeline",
+      {"run", "schedule.axis", name, false, "pp beside parallel",
+       "mesh axis of the ranks of the pipeline, required without parallel",
        [](RunSpec& r, V v, Problems&) { r.schedule.axis = v.as<std::string>(); }},
       {"run", "schedule.chunks", count, false, "the kind's fewest", "stages of a rank",
        [](RunSpec& r, V v, Problems&) { r.schedule.chunks = v.as<int>(); }},
@@ -106,7 +137,8 @@ std::vector<Field> overlap_fields() {
 std::vector<Field> step_fields() {
   using enum FieldType;
   using V = const Value&;
-  std::vector<Field> rows = schedule_fields();
+  std::vector<Field> rows = parallel_fields();
+  for (Field& row : schedule_fields()) rows.push_back(std::move(row));
   for (Field& row : overlap_fields()) rows.push_back(std::move(row));
   const std::vector<Field> rest = {
       {"run", "optimizer", map, false, "adam when all layers are run",

@@ -32,7 +32,7 @@ constexpr std::array kTypes{
     TypeRow{FieldType::flag, "flag (true or false)", "boolean"},
 };
 
-constexpr std::array<std::string_view, 4> kLater{"moe", "inference", "objective", "parallel"};
+constexpr std::array<std::string_view, 3> kLater{"moe", "inference", "objective"};
 
 std::vector<Field> all_fields() {
   std::vector<Field> rows;

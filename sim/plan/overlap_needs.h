@@ -1,0 +1,19 @@
+// Policies of overlap that have nothing to act on: weights that nobody gathers, gradients that
+// nobody reduces, updates that nobody passes round.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/problem.h"
+#include "plan/layer_tasks.h"
+#include "spec/run_spec.h"
+
+namespace shardsim {
+
+// Appends a problem for every policy whose collectives are in no layer, unless a preset states
+// them: its axis may have one device, as in a sweep.
+void check_overlap_needs(const RunSpec& spec, std::span<const LayerTasks> kinds,
+                         std::vector<Problem>& problems);
+
+}  // namespace shardsim
