@@ -202,7 +202,7 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 }
 
 std::string suggestion(std::string_view name, std::span<const std::string> candidates) {
-  constexpr std::size_t kMostListed = 12;
+  constexpr std::size_t kMostListed = 16;
   const std::string close = nearest(name, candidates);
   if (!close.empty()) return fmt::format("did you mean \"{}\"?", close);
   if (candidates.empty() || candidates.size() > kMostListed) return {};

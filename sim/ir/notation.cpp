@@ -101,9 +101,10 @@ bool elementwise_arguments(ArrayParser& p, Statement& s, const Word& function) {
   return operand(p, s);
 }
 
-bool reshape_arguments(ArrayParser& p, Statement& s, const Word&) {
+bool reshape_arguments(ArrayParser& p, Statement& s, const Word& function) {
   s.kind = StatementKind::reshape;
-  return operand(p, s) && p.expect(')', "to close reshape(");
+  s.function = function.text;
+  return operand(p, s) && close(p, function);
 }
 
 bool call(ArrayParser& p, Statement& s, const Word& function) {
@@ -114,7 +115,8 @@ bool call(ArrayParser& p, Statement& s, const Word& function) {
       {"norm", norm_arguments},           {"layernorm", norm_arguments},
       {"softmax", norm_arguments},        {"max", reduce_arguments},
       {"min", reduce_arguments},          {"cast", cast_arguments},
-      {"attention", attention_arguments}, {"reshape", reshape_arguments}};
+      {"attention", attention_arguments}, {"reshape", reshape_arguments},
+      {"reshard", reshape_arguments}};
   std::vector<std::string> names;
   for (const auto& [name, arguments] : kFunctions) {
     if (name == function.text) return arguments(p, s, function);

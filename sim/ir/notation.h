@@ -19,6 +19,7 @@
 //              Y = cast(X, fp8)                     another dtype
 //              O = attention(Q, K, V, causal)       or without `causal`
 //              Q[B,T,N,H] = reshape(Qf[B,T,M])      M = N * H, major first; and the other way
+//              C[I,K] = reshard(P)                  the same array in another layout
 #pragma once
 
 #include <cstdint>
@@ -87,7 +88,7 @@ struct Statement {
   StatementKind kind = StatementKind::einsum;
   ArrayExpr out;
   std::vector<ArrayExpr> in;
-  std::string function;  // elementwise, gated, norm, reduce: "gelu", "layernorm", "max"
+  std::string function;  // elementwise, gated, norm, reduce, reshape: "gelu", "max", "reshard"
   std::string over_dim;  // norm, reduce
   std::string dtype;     // cast
   SourcePos dtype_pos;

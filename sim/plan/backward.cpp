@@ -116,9 +116,9 @@ void add_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& 
 
 // The inverse reshape: the gradient has the rows that its device read.
 void reshape_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward) {
-  ShardedStatement step = new_step(
-      StatementKind::reshape,
-      fmt::format("{} = reshape({})", gradient_name(b, st.in[0]), gradient_name(b, st.out)));
+  ShardedStatement step =
+      new_step(StatementKind::reshape, fmt::format("{} = {}({})", gradient_name(b, st.in[0]),
+                                                   st.function, gradient_name(b, st.out)));
   const Read cotangent = read_gradient(b, st.out, forward.out, step);
   step.out = dual(forward.operands[0]);
   finish(b, std::move(step), {cotangent}, st.in[0]);

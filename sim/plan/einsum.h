@@ -19,10 +19,8 @@
 // combinations are priced on the run's cluster, the reshard of the operands to it and of the output
 // to its wish included (plan/reshard.h), and so is the compute. Where the output's layout is given
 // and no preset has a say, an axis that cuts any of the three arrays may cut every dim of either
-// operand: what is held otherwise moves there, is gathered or sliced. Operands in case 3 over an
-// axis that the output does not keep are multiplied as they fit; the rest is only listed. J_YX and
-// J_X do not fit over X: they have other rows, so that one has to move, and all plans count. The
-// least price is taken among what is allowed, ties by fewer FLOPs, then bytes, then order.
+// operand: what is held otherwise moves there, is gathered or sliced. The least price is taken
+// among what is allowed, ties by fewer FLOPs, then bytes, then order.
 #pragma once
 
 #include <array>

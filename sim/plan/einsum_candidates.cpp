@@ -75,27 +75,11 @@ bool may_be_whole(const EinsumPlanner& p, const AxisView& v, const std::string& 
   return kind != DimClass::summed;
 }
 
-// Case 3 with an output that does not keep the axis: the operands are multiplied as their layouts
-// were written to fit, and their sums reduced, as in JAX Scaling Book ch. 3; the rest is listed.
-bool fits_already(const EinsumPlanner& p, const AxisChoice& choice) {
-  const AxisView& v = choice.view;
-  return anywhere(p, choice.axis) && wish_lacks(p, choice.axis) && same_shared_dim(v) &&
-         v.kind[0] == DimClass::contracted &&
-         same_rows(*p.given[0].find(v.dim[0]), *p.given[1].find(v.dim[0]), choice.axis);
-}
-
 // Presets pin an operand: it is whole over the axis before anything else, and cut again at most
 // like the other one.
 void apply_pins(const EinsumPlanner& p, AxisChoice& choice) {
   const AxisView& v = choice.view;
   choice.allowed.assign(choice.options.size(), true);
-  if (fits_already(p, choice)) {
-    choice.forbids =
-        fmt::format("both operands are cut over {} on {} and fit (case 3)", choice.axis, v.dim[0]);
-    for (std::size_t o = 0; o < choice.options.size(); ++o) {
-      choice.allowed[o] = choice.options[o] == v.dim[0];
-    }
-  }
   if (pinned(p, 0, choice.axis) == pinned(p, 1, choice.axis)) return;
   const std::size_t i = pinned(p, 0, choice.axis) ? 0 : 1;
   if (!v.in(static_cast<int>(i))) return;

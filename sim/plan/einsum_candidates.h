@@ -32,7 +32,7 @@ struct AxisChoice {
   std::string axis;
   AxisView view;
   std::vector<std::string> options;
-  std::vector<bool> allowed;  // [options] by the presets, or as the operands fit already
+  std::vector<bool> allowed;  // [options] by the presets
   std::string forbids;        // why the others are not
 };
 

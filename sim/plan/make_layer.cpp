@@ -155,7 +155,12 @@ std::optional<DimNames> output_dims(Builder& b, const Statement& s,
   return std::nullopt;
 }
 
-double bytes_of_dtype(Builder& b, const Statement& s) {
+// What a reshape makes is of its operand's dtype; 0: that of its role.
+double bytes_of_dtype(Builder& b, const Statement& s, const std::vector<int>& in) {
+  if (s.kind == StatementKind::reshape && !in.empty()) {
+    return b.layer.tensors[static_cast<std::size_t>(in.front())].element_bytes;
+  }
+  if (s.kind != StatementKind::cast) return 0;
   const std::vector<std::string> names = dtype_names();
   if (has(names, s.dtype)) return dtype_bytes(s.dtype);
   report(b, s.dtype_pos, fmt::format("expected {}, found \"{}\"", joined_or(names), s.dtype),
@@ -194,7 +199,7 @@ void add_statement(Builder& b, const Statement& s) {
   // Without dims the name still counts as made, so that its readers are not reported as well.
   result.out = static_cast<int>(b.layer.tensors.size());
   b.layer.tensors.push_back({s.out.name, dims.value_or(DimNames{}), TensorRole::activation,
-                             s.kind == StatementKind::cast ? bytes_of_dtype(b, s) : 0});
+                             bytes_of_dtype(b, s, result.in)});
   b.layer.statements.push_back(std::move(result));
 }
 

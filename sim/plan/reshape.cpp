@@ -106,6 +106,7 @@ std::optional<Regroup> regroup(const std::vector<std::string>& from,
 
 Reshaped reshaped(const Layer& layer, const Mesh& mesh, const LayerTensor& from,
                   const Sharding& layout, const LayerTensor& to) {
+  if (from.dims == to.dims) return {layout, "", ""};
   const std::optional<Regroup> change = regroup(from.dims, to.dims);
   must(change.has_value(), "make_layer refuses what is no reshape");
   const Attempt a{layer, mesh, from, layout, *change, major_part(layer, change->parts)};

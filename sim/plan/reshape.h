@@ -34,7 +34,8 @@ struct Reshaped {
 };
 
 // The layout that a reshape of blocks yields; partial sums stay partial sums (it is linear).
-// REQUIRES: regroup() of the dims of the two tensors is something.
+// That of `from` where the dims are the same (a reshard). REQUIRES: they are, or regroup() of the
+// dims of the two tensors is something.
 Reshaped reshaped(const Layer& layer, const Mesh& mesh, const LayerTensor& from,
                   const Sharding& layout, const LayerTensor& to);
 

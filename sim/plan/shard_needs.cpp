@@ -148,11 +148,17 @@ int axes_in(const Sharding& sharding) {
 }
 
 // Two arrays that are combined element by element take one layout: the output's if it has a wish,
-// else that of the one that is cut more.
-Sharding agreed(const Sharder& s, const LayerStatement& st, const Sharding& a, const Sharding& b) {
+// over axes that are not `partial` there, else that of the one that is cut more.
+Sharding agreed(const Sharder& s, const LayerStatement& st, const Sharding& a, const Sharding& b,
+                const std::vector<std::string>& partial) {
   if (a == b) return a;
   Sharding result = axes_in(b) > axes_in(a) ? b : a;
-  if (const TensorLayout* w = wish(s, st.out)) result = w->held;
+  if (const TensorLayout* w = wish(s, st.out)) {
+    result = w->held;
+    for (DimLayout& dim : result.dims) {
+      std::erase_if(dim.axes, [&](const std::string& axis) { return has(partial, axis); });
+    }
+  }
   result.unreduced.clear();
   return result;
 }
@@ -180,7 +186,7 @@ Needs elementwise_needs(Sharder& s, const LayerStatement& st) {
   if (gated) {
     Sharding other = held(s, st.in[1]);
     other.unreduced.clear();
-    layout = agreed(s, st, layout, other);
+    layout = agreed(s, st, layout, other, held(s, st.in[1]).unreduced);
   }
   Needs needs{std::vector<Sharding>(st.in.size(), layout),   layout, {}, {}, {},
               "the operands are combined element by element"};
@@ -215,7 +221,7 @@ Needs add_needs(Sharder& s, const LayerStatement& st) {
   const Sharding& a = held(s, st.in[0]);
   const Sharding& b = held(s, st.in[1]);
   if (a.unreduced != b.unreduced) report_unlike_sums(s, st);
-  Sharding layout = a == b ? a : agreed(s, st, a, b);
+  Sharding layout = a == b ? a : agreed(s, st, a, b, a.unreduced);
   if (a.unreduced == b.unreduced) layout.unreduced = a.unreduced;
   return {{layout, layout}, layout, {}, {}, {}, "the operands are added element by element"};
 }

@@ -84,8 +84,8 @@ std::vector<Field> work_fields() {
        "layer"},
       {"run", "layer", texts, false, "",
        "instead of model: statements, layouts in them, as \"C[I_X, K] = A[I_X, J] * B[J, K]\"; "
-       "others are +, gelu, relu, silu, exp, norm, layernorm, softmax, max, min, cast, attention and "
-       "reshape",
+       "others are +, gelu, relu, silu, exp, norm, layernorm, softmax, max, min, cast, attention, "
+       "reshape and reshard",
        [](RunSpec& r, V v, Problems&) {
          r.layer_pos = v.key_pos;
          r.layer = v.as<Words>().value;

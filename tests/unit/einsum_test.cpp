@@ -125,16 +125,28 @@ TEST_CASE("an operand moves to the dim that the output is cut on, or is gathered
   }
 }
 
-TEST_CASE("presets and operands that fit: listed with the price, and why it is not taken") {
+TEST_CASE("case 3: operands that fit are gathered all the same where the output is large") {
   const Mesh m = mesh({{"X", 8}});
   PriceBook pricing = torus_pricing(m);
-  // The sums of C are far larger than the operands.
-  const Planned c =
-      planned({{"I", 4096}, {"J", 16}, {"K", 4096}}, m, pricing, "A[I,J_X]", "B2[J_X,K]", "C[I,K]");
-  CHECK(c.plan.plans[0].text == "multiply, then all-reduce C over X");
-  CHECK(find(c.plan, "all-gather A over X, all-gather B2 over X")
-            .verdict.ends_with(
-                "less; not taken: both operands are cut over X on J and fit (case 3)"));
+  const std::string reduce = "multiply, then all-reduce C over X";
+  const std::string gather = "all-gather A over X, all-gather B2 over X";
+  // V_A = V_B = 128 KiB and V_C = 32 MiB; then the other way round, 8 MiB each and 128 KiB.
+  struct Row {
+    int j, ik;
+    std::string taken, other;
+  };
+  for (const Row& row : {Row{16, 4096, gather, reduce}, Row{16384, 256, reduce, gather}}) {
+    CAPTURE(row.taken);
+    const Planned c = planned({{"I", row.ik}, {"J", row.j}, {"K", row.ik}}, m, pricing, "A[I,J_X]",
+                              "B2[J_X,K]", "C[I,K]");
+    CHECK(c.plan.cases[0].number == 3);
+    CHECK(c.plan.plans[0].text == row.taken);
+    CHECK(find(c.plan, row.other).verdict.starts_with("costs "));
+    const double gathered = 2. * row.ik * row.j * 2 * 7 / 16 / 100e9;
+    const double reduced = 2. * row.ik * row.ik * 2 * 7 / 16 / 100e9;
+    CHECK(find(c.plan, gather).communication.v == doctest::Approx(gathered).epsilon(1e-9));
+    CHECK(find(c.plan, reduce).communication.v == doctest::Approx(reduced).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("case 4 on a ring of 8: all-to-all of both operands beats gathering one") {

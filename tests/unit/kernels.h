@@ -209,12 +209,16 @@ inline void extremes(const Block& x, std::size_t d, Reduction reduction, Block& 
     most = combine(reduction, most, value);
   });
 }
+// Copies that were summed in different orders differ in their last bits.
+inline bool same_value(double a, double b) {
+  return std::abs(a - b) <= 1e-12 * std::max(1.0, std::abs(a));
+}
 inline void extremes_gradient(const Block& dm, const Block& x, const Block& m, std::size_t d,
                               Block& dx) {
   for_each(x, [&](std::vector<int> i) {
     const std::size_t at = x.offset(i);
     i.erase(i.begin() + static_cast<std::ptrdiff_t>(d));
-    dx.data[at] = x.data[at] == m.data[m.offset(i)] ? dm.data[dm.offset(i)] : 0;
+    dx.data[at] = same_value(x.data[at], m.data[m.offset(i)]) ? dm.data[dm.offset(i)] : 0;
   });
 }
 

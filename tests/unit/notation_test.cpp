@@ -137,6 +137,7 @@ TEST_CASE("statements") {
       {"M[B] = max(X[B,D], D)", StatementKind::reduce, 1},
       {"M = min(X, D)", StatementKind::reduce, 1},
       {"Y = cast(X, fp8)", StatementKind::cast, 1},
+      {"Y[B] = reshard(X)", StatementKind::reshape, 1},
       {"O = attention(Q, K, V)", StatementKind::attention, 3},
       {"O = attention(Q,K,V,causal)", StatementKind::attention, 3},
   };

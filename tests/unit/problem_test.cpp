@@ -88,7 +88,7 @@ TEST_CASE("problem: the nearest name") {
   CHECK(nearest(std::string(1'000'000, 'a'), names) == "");
   CHECK(suggestion("rign", names) == "did you mean \"ring\"?");
   CHECK(suggestion("mesh", names) == "expected one of ring, torus, switch, topology");
-  CHECK(suggestion("mesh", std::vector<std::string>(13, "zzzzzzzz")) == "");
+  CHECK(suggestion("mesh", std::vector<std::string>(17, "zzzzzzzz")) == "");
   CHECK(joined_or(names) == "ring, torus, switch or topology");
   CHECK(joined_or({}) == "");
 }

@@ -92,7 +92,7 @@ Statements random_statement(Dice& dice) {
   static const Names kFunctions = {"gelu", "relu", "silu", "exp"};
   static const Names kNorms = {"norm", "layernorm", "softmax"};
   const std::string function = dice.of(kFunctions);
-  switch (dice.below(10)) {
+  switch (dice.below(11)) {
     case 0:
       return {text("Out", dims) + " = " + text("A", dims) + " + " + text("C", dims)};
     case 1:
@@ -119,6 +119,8 @@ Statements random_statement(Dice& dice) {
     }
     case 7:
       return {"Out = cast(" + text("A", dims) + ", " + (dice.one_in(2) ? "fp8)" : "fp32)")};
+    case 8:
+      return {text("Out", dims) + " = reshard(" + text("A", dims) + ")"};
     default:
       return random_einsum(dice, dims, "Out");
   }

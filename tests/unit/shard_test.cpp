@@ -75,9 +75,10 @@ TEST_CASE("the case of every axis, and what moves") {
       {{"A[I,J_X]", "B2[J_X,K]", "C[I,K]{U_X}"}, {3, 1}, "[I, K]{U_X}", {}},
       {{"A[I,J_XY]", "B2[J_XY,K]", "C[I_X,K]"},
        {3, 3},
-       "[I, K]{U_{XY}}",
-       // cheaper than an all-reduce over Y of what a reduce-scatter over X leaves
-       {"reduce-scatter C over XY: [I, K]{U_{XY}} -> [I_{XY}, K]",
+       "[I_{XY}, K]",
+       // cheaper than to reduce-scatter C over XY and gather it over Y
+       {"all-to-all A over XY: [I, J_{XY}] -> [I_{XY}, J]",
+        "all-gather B2 over XY: [J_{XY}, K] -> [J, K]",
         "all-gather C over Y: [I_{XY}, K] -> [I_X, K]"}},
       {{"A[I,J_XY]", "B2[J_XY,K]", "C[I_YX,K]"},
        {3, 3},
@@ -286,7 +287,8 @@ TEST_CASE("partial sums pass through linear statements alone") {
        "sum",
        ""},
       {"R = layernorm(P, K)",
-       "layernorm of P, which is a partial sum over X: the sum of layernorm over the devices is not "
+       "layernorm of P, which is a partial sum over X: the sum of layernorm over the devices is "
+       "not "
        "layernorm of the sum",
        ""},
       {"R = softmax(P, K)",
@@ -317,6 +319,7 @@ TEST_CASE("partial sums pass through linear statements alone") {
       {"R[I] = P * Wk[K]", "P is a partial sum over X: expected Wk whole over X, found Wk[K_X]",
        ""},
       {"R[M] = reshape(P)", "", "[M]{U_X}"},
+      {"R[I,K] = reshard(P)", "", "[I, K]{U_X}"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.next);
@@ -335,6 +338,26 @@ TEST_CASE("partial sums pass through linear statements alone") {
     CHECK(s.problems[0].message == row.problem);
     CHECK(s.problems[0].pos.source->text == row.next);
     CHECK_FALSE(s.problems[0].hint.empty());
+  }
+}
+
+TEST_CASE(
+    "a sum is made in the layout it is wanted in, as far as its operands are not partial there") {
+  const std::vector<std::pair<std::string, int>> dims = {{"I", 8}, {"J", 8}, {"K", 8}};
+  const Lines tensors = {"A[I,J_X]", "Wb[J_X,K]", "P[I,K]{U_X}", "Q[I_Y,K]{U_X}", "R[I_X,K_Y]"};
+  for (const std::string last : {"R = P + Q", "R = silu(Z[I,K]) * Q"}) {
+    CAPTURE(last);
+    const Sharded s =
+        shard_case({model({"P[I,K] = A[I,J] * Wb[J,K]", "Q[I,K] = P + P", last}, dims),
+                    batch(4, 4),
+                    mesh({{"X", 4}, {"Y", 2}}),
+                    {},
+                    tensors,
+                    {}},
+                   false);
+    REQUIRE(messages(s.problems).empty());
+    CHECK(to_text(s.result.steps[2].out) == "[I, K_Y]{U_X}");
+    CHECK(to_text(s.result.held[static_cast<std::size_t>(s.layer.tensor("R"))]) == "[I_X, K_Y]");
   }
 }
 
@@ -530,22 +553,32 @@ TEST_CASE("a maximum over a cut dim combines the parts, or gathers the rows") {
 // Nobody but the reduction itself may leave partial maxima.
 TEST_CASE("partial maxima cannot be kept") {
   const ModelSpec one = model({"R[B,T] = max(P[B,T,M], M)"}, {{"M", 64}});
-  const Sharded s =
-      shard_case({one, batch(4, 4), mesh({{"X", 4}}), {}, {"P[B,T,M_X]", "R[B,T]{U_X}"}, {}}, false);
+  const Sharded s = shard_case(
+      {one, batch(4, 4), mesh({{"X", 4}}), {}, {"P[B,T,M_X]", "R[B,T]{U_X}"}, {}}, false);
   CHECK(messages(s.problems) ==
         Lines{"R is not a partial sum over X here, so it cannot be kept as one"});
 }
 
 // A cast halves the bytes of what is gathered after it.
 TEST_CASE("a cast array moves with the bytes of its dtype") {
-  const ModelSpec two = model({"Q = cast(P[B,M], fp8)", "R[B,F] = Q * W[M,F]"},
-                              {{"M", 64}, {"F", 64}});
-  const Sharded s = shard_case(
-      {two, batch(4, 1), mesh({{"X", 4}}), {}, {"P[B,M_X]", "W[M,F_X]", "R[B,F_X]"}, {}}, false);
-  REQUIRE(messages(s.problems).empty());
-  const auto moved = collectives(s.result, Pass::forward);
-  REQUIRE(lines(moved) == Lines{"all-gather Q over X: [B, M_X] -> [B, M]"});
-  CHECK(moved[0].bytes.v == 4 * 64 * 1);
+  // Read as it is, and through a reshape and a reshard of the same dtype.
+  for (const Lines& rest :
+       {Lines{"R[B,F] = Q * W[M,F]"}, Lines{"S[B,K,L] = reshape(Q)", "U[B,K,L] = reshard(S)",
+                                            "Q2[B,M] = reshape(U)", "R[B,F] = Q2 * W[M,F]"}}) {
+    Lines statements = {"Q = cast(P[B,M], fp8)"};
+    statements.insert(statements.end(), rest.begin(), rest.end());
+    const bool longer = rest.size() > 1;
+    const ModelSpec cast = model(statements, {{"M", 64}, {"F", 64}, {"K", 8}, {"L", 8}});
+    Lines tensors = {"P[B,M_X]", "W[M,F_X]", "R[B,F_X]"};
+    if (longer) tensors.emplace_back("U[B,K,L]");
+    const Sharded s = shard_case({cast, batch(4, 1), mesh({{"X", 4}}), {}, tensors, {}}, false);
+    REQUIRE(messages(s.problems).empty());
+    const auto moved = collectives(s.result, Pass::forward);
+    CHECK(lines(moved) == Lines{longer ? "all-gather U over X: [B, K_X, L] -> [B, K, L]"
+                                       : "all-gather Q over X: [B, M_X] -> [B, M]"});
+    REQUIRE(moved.size() == 1);
+    CHECK(moved[0].bytes.v == 4 * 64 * 1);
+  }
 }
 
 // A scale is cut as the rows are: its gradient stays local on the cut dim.
