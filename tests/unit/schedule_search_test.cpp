@@ -12,12 +12,6 @@ namespace shardsim {
 
 namespace {
 
-// How much longer than the authors' a kind may be in the worst row.
-struct Allowed {
-  std::string kind;
-  double worst;  // relative
-};
-
 int most(const std::vector<PeakActivations>& peaks, int PeakActivations::*count) {
   int value = 0;
   for (const PeakActivations& peak : peaks) value = std::max(value, peak.*count);
@@ -31,9 +25,7 @@ double most(const std::vector<double>& values) {
 }  // namespace
 
 // Some rows of each kind; all take minutes: SHARDSIM_SEARCH_ROWS=10000.
-TEST_CASE("searched schedules: legal, no larger than the authors' own, hardly longer") {
-  const std::vector<Allowed> kinds = {{"zb_auto_1p", 0}, {"zb_auto_2p", 0}, {"zbv_auto", 0.005},
-                                      {"v_half", 0.025}, {"v_min", 0.005},  {"v_1f1b", 0.09}};
+TEST_CASE("searched schedules: legal, no longer and no larger than the authors' own") {
   const char* wanted = std::getenv("SHARDSIM_SEARCH_ROWS");
   const std::size_t sample = wanted == nullptr ? 3 : std::stoul(wanted);
   std::map<std::string, VectorRow> orders, memory;
@@ -42,11 +34,10 @@ TEST_CASE("searched schedules: legal, no larger than the authors' own, hardly lo
   std::map<std::string, std::vector<VectorRow>> timings;
   for (VectorRow& row : vector_rows("timings.csv"))
     timings[orders[row.at("id")].at("schedule")].push_back(std::move(row));
-  for (const Allowed& allowed : kinds) {
-    CAPTURE(allowed.kind);
-    int tried = 0, behind = 0;
-    double worst = 0;
-    const std::vector<VectorRow>& rows = timings[allowed.kind];
+  for (const char* kind : {"zb_auto_1p", "zb_auto_2p", "zbv_auto", "v_half", "v_min", "v_1f1b"}) {
+    CAPTURE(kind);
+    int tried = 0;
+    const std::vector<VectorRow>& rows = timings[kind];
     for (std::size_t i = 0; i < rows.size(); i += std::max<std::size_t>(1, rows.size() / sample)) {
       const VectorRow& row = rows[i];
       const std::string& id = row.at("id");
@@ -57,13 +48,10 @@ TEST_CASE("searched schedules: legal, no larger than the authors' own, hardly lo
       ScheduleAsk ask = ask_of(orders[id]);
       ask.costs = costs_of(row);
       ask.mode = row.at("comm") == "serial" ? P2pMode::serial : P2pMode::async;
-      const Schedule schedule = row_named(allowed.kind)->generate(ask);
+      const Schedule schedule = row_named(kind)->generate(ask);
       for (const ScheduleFault& fault : check(schedule)) FAIL(fault.message);
       const OpGraph graph = lower_schedule(schedule, ask.costs, ask.mode);
-      const double gap = replay_ideal(graph).makespan().v / number(row, "makespan") - 1;
-      behind += gap > 1e-9 ? 1 : 0;
-      worst = std::max(worst, gap);
-      CHECK(gap <= allowed.worst + 1e-9);
+      CHECK(replay_ideal(graph).makespan().v <= number(row, "makespan") * (1 + 1e-9));
       const std::vector<PeakActivations> peaks = peak_activations(schedule);
       const bool weighted = schedule.placement == Placement::linear;
       const int peak = weighted ? most(peaks, &PeakActivations::weighted)
@@ -72,9 +60,6 @@ TEST_CASE("searched schedules: legal, no larger than the authors' own, hardly lo
                                                         : "per_rank_peak_free_at_B_or_W"))));
     }
     CHECK(tried >= 3);
-    if (wanted != nullptr)
-      MESSAGE(allowed.kind << ": " << behind << " of " << tried << " rows behind, by "
-                           << worst * 100 << " % at most");
   }
 }
 

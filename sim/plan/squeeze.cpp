@@ -1,0 +1,242 @@
+#include "plan/squeeze.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <queue>
+
+namespace shardsim {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::size_t kWorks = 6;  // F0 F1 I0 I1 W0 W1: kind and chunk
+
+bool is_forward(std::size_t work) {
+  return work < 2;
+}
+bool is_weight(std::size_t work) {
+  return work >= 4;
+}
+
+struct Planned {
+  std::uint8_t work = 0;
+  int microbatch = 0;
+};
+
+struct RankState {
+  std::vector<Planned> plan;                   // in the order of the block repeated
+  std::array<std::vector<int>, kWorks> place;  // [micro-batch] where in the plan
+  std::array<int, kWorks> next = {};           // micro-batch of each work
+  std::size_t head = 0;                        // all before it in the plan are done
+  double free_at = 0;
+  int live = 0;
+};
+
+class Squeeze {
+ public:
+  Squeeze(const ScheduleTask& task, const BuildingBlock& block, const SqueezePolicy& policy)
+      : task_(task),
+        policy_(policy),
+        stages_(2 * task.ranks),
+        takes_{task.costs.forward / Seconds{1},
+               (task.fused ? task.costs.backward : task.costs.backward_input) / Seconds{1},
+               task.costs.backward_weight / Seconds{1}},
+        c_(task.costs.p2p / Seconds{1}),
+        ranks_(static_cast<std::size_t>(task.ranks)),
+        link_free_(static_cast<std::size_t>(task.ranks) * 2, 0) {
+    const auto slots =
+        static_cast<std::size_t>(stages_) * static_cast<std::size_t>(task.microbatches);
+    for (auto& arrive : arrive_) arrive.assign(slots, kNever);
+    for (int k = 0; k < task.microbatches; ++k) arrive_[0][slot(0, k)] = 0;
+    result_.orders.resize(static_cast<std::size_t>(task.ranks));
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+      lay_out(ranks_[rank], &block.starts[rank * kWorks], block.period);
+  }
+
+  FoundSchedule run(double limit) {
+    for (int rank = 0; rank < task_.ranks; ++rank) wakes_.emplace(0.0, rank);
+    std::size_t left = 0;
+    for (const RankState& state : ranks_) left += state.plan.size();
+    double last = 0;
+    while (!wakes_.empty() && left > 0) {
+      const auto [now, rank] = wakes_.top();
+      wakes_.pop();
+      RankState& state = ranks_[static_cast<std::size_t>(rank)];
+      if (state.free_at > now) continue;
+      const auto [work, wake] = choose(rank, state, now);
+      if (work < 0) {
+        if (wake < kNever && wake > now) wakes_.emplace(wake, rank);
+        continue;
+      }
+      const double end = perform(rank, state, static_cast<std::size_t>(work), now);
+      ++result_.cells;
+      if (end > limit) return {.cells = result_.cells};
+      last = std::max(last, end);
+      if (work == 2 || work == 3) result_.sum += Seconds{end};
+      state.free_at = end;
+      wakes_.emplace(end, rank);
+      --left;
+    }
+    result_.complete = left == 0;
+    result_.makespan = Seconds{last};
+    return std::move(result_);
+  }
+
+ private:
+  using Wake = std::pair<double, int>;
+  struct Choice {
+    int work = -1;
+    double wake = kNever;
+  };
+
+  std::size_t slot(int stage, int microbatch) const {
+    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(task_.microbatches) +
+           static_cast<std::size_t>(microbatch);
+  }
+  int stage_of(int rank, std::size_t work) const {
+    return work % 2 == 0 ? rank : stages_ - 1 - rank;
+  }
+  double takes(std::size_t work) const { return takes_[work / 2]; }
+
+  void lay_out(RankState& state, const int* starts, int period) const {
+    const std::size_t works = task_.fused ? 4 : kWorks;
+    std::array<int, kWorks> next = {};
+    const auto total = works * static_cast<std::size_t>(task_.microbatches);
+    state.plan.reserve(total);
+    while (state.plan.size() < total) {
+      std::size_t first = kWorks;
+      int at = 0;
+      for (std::size_t work = 0; work < works; ++work) {
+        if (next[work] == task_.microbatches) continue;
+        const int start = starts[work] + period * next[work];
+        if (first == kWorks || start < at) {
+          first = work;
+          at = start;
+        }
+      }
+      state.place[first].push_back(static_cast<int>(state.plan.size()));
+      state.plan.push_back({static_cast<std::uint8_t>(first), next[first]++});
+    }
+  }
+
+  double arrival(int rank, const RankState& state, std::size_t work) const {
+    const int k = state.next[work];
+    if (is_weight(work)) return state.next[work - 2] > k ? 0 : kNever;
+    return arrive_[is_forward(work) ? 0 : 1][slot(stage_of(rank, work), k)];
+  }
+
+  bool frees(std::size_t work) const { return task_.fused ? work == 2 || work == 3 : work >= 4; }
+
+  // Whether a forward can run now and all that is planned before it still fits, in its order.
+  bool has_room(int rank, const RankState& state, std::size_t forward) const {
+    int live = state.live + 2;
+    if (live > task_.memory) return false;
+    const auto end = static_cast<std::size_t>(
+        state.place[forward][static_cast<std::size_t>(state.next[forward])]);
+    if (forward == 0 && end > state.head && !policy_.early.empty() &&
+        state.next[0] - state.next[task_.fused ? 2 : 4] >=
+            policy_.early[static_cast<std::size_t>(rank)])
+      return false;
+    for (std::size_t at = state.head; at < end; ++at) {
+      const Planned& planned = state.plan[at];
+      if (planned.microbatch < state.next[planned.work]) continue;
+      if (is_forward(planned.work)) live += 2;
+      if (live > task_.memory) return false;
+      if (frees(planned.work)) live -= 2;
+    }
+    return true;
+  }
+
+  Choice choose(int rank, const RankState& state, double now) const {
+    const bool drains = state.next[0] == task_.microbatches && state.next[1] == task_.microbatches;
+    std::array<std::pair<int, std::size_t>, kWorks> heads;
+    std::size_t count = 0;
+    const std::size_t works = task_.fused ? 4 : kWorks;
+    for (std::size_t work = 0; work < works; ++work) {
+      if (state.next[work] == task_.microbatches) continue;
+      const int place = state.place[work][static_cast<std::size_t>(state.next[work])];
+      const bool last = is_weight(work) && (policy_.lazy || drains);
+      const std::pair<int, std::size_t> head{last ? place + (1 << 28) : place, work};
+      std::size_t at = count++;  // kept in order of place
+      for (; at > 0 && head < heads[at - 1]; --at) heads[at] = heads[at - 1];
+      heads[at] = head;
+    }
+    double coming = kNever;
+    bool blocked = false;
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t work = heads[k].second;
+      const double at = arrival(rank, state, work);
+      if (at == kNever) continue;
+      if (is_forward(work) && !has_room(rank, state, work)) {
+        blocked = blocked || at <= now;
+        continue;
+      }
+      if (at > now) {
+        coming = std::min(coming, at);
+        continue;
+      }
+      const double patience =
+          is_weight(work) ? (blocked ? 0 : policy_.weight_patience) : policy_.patience;
+      if (coming - now < patience * takes(work)) continue;
+      return {static_cast<int>(work), 0};
+    }
+    return {-1, coming};
+  }
+
+  void hand_over(int rank, int stage, int microbatch, bool forward, double end) {
+    const int receiver = stage < task_.ranks ? stage : stages_ - 1 - stage;
+    double at = end;
+    if (receiver != rank) {
+      double& link = link_free_[static_cast<std::size_t>(2 * rank + (receiver > rank ? 1 : 0))];
+      at = (task_.serial ? std::max(end, link) : end) + c_;
+      link = at;
+    }
+    arrive_[forward ? 0 : 1][slot(stage, microbatch)] = at;
+    wakes_.emplace(at, receiver);
+  }
+
+  double perform(int rank, RankState& state, std::size_t work, double now) {
+    const int stage = stage_of(rank, work), microbatch = state.next[work]++;
+    while (state.head < state.plan.size() &&
+           state.plan[state.head].microbatch < state.next[state.plan[state.head].work])
+      ++state.head;
+    const double end = now + takes(work);
+    auto& order = result_.orders[static_cast<std::size_t>(rank)];
+    if (is_forward(work)) state.live += 2;
+    result_.peak = std::max(result_.peak, state.live);
+    if (frees(work)) state.live -= 2;
+    constexpr WorkKind kKinds[] = {WorkKind::forward, WorkKind::backward_input,
+                                   WorkKind::backward_weight};
+    const WorkKind kind = task_.fused && !is_forward(work) ? WorkKind::backward : kKinds[work / 2];
+    order.push_back(cell(kind, microbatch, stage));
+    if (is_weight(work)) return end;
+    if (is_forward(work)) {
+      const bool turns = stage + 1 == stages_;
+      hand_over(rank, turns ? stage : stage + 1, microbatch, !turns, end);
+    } else if (stage > 0) {
+      hand_over(rank, stage - 1, microbatch, false, end);
+    }
+    return end;
+  }
+
+  const ScheduleTask& task_;
+  const SqueezePolicy& policy_;
+  int stages_;
+  std::array<double, 3> takes_;
+  double c_;
+  std::vector<RankState> ranks_;
+  std::vector<double> link_free_;                   // [ranks * 2] up, down
+  std::array<std::vector<double>, 2> arrive_ = {};  // forwards, backwards: [stage, micro-batch]
+  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_ = {};
+  FoundSchedule result_ = {};
+};
+
+}  // namespace
+
+FoundSchedule squeeze(const ScheduleTask& task, const BuildingBlock& block,
+                      const SqueezePolicy& policy, Seconds limit) {
+  return Squeeze(task, block, policy).run(limit / Seconds{1});
+}
+
+}  // namespace shardsim
