@@ -99,7 +99,7 @@ void check_taken(const ScheduleArguments& args, const std::vector<Wanted>& wante
 
 void check_chunks(const ScheduleArguments& args, std::optional<int> chunks,
                   const std::vector<Wanted>& wanted, std::vector<Problem>& problems) {
-  if (!chunks) return;
+  if (!chunks || *chunks < 1) return;  // said
   const SourcePos pos = argument_pos("--chunks", *args.chunks);
   bool taken = false;
   for (const Wanted& one : wanted) {
@@ -292,6 +292,11 @@ void say_assumptions(const Reading& read, const std::vector<ScheduleRun>& runs,
                          "takes 1/v of them, a transfer as long as ever"
                        : "costs are of one cell, that is of one chunk of a rank");
   }
+  const bool timeless = std::any_of(runs.begin(), runs.end(), [](const ScheduleRun& run) {
+    return run.metrics.makespan == Seconds{0};
+  });
+  if (timeless)
+    said.push_back("a bubble is a share of the time, and there is none: no cost is given");
   const bool overlapped = std::any_of(
       runs.begin(), runs.end(), [](const ScheduleRun& run) { return overlaps(run.schedule); });
   if (overlapped && !read.costs.overlap_given) {

@@ -1,6 +1,7 @@
 // One replayed schedule: what it cost and how it looks.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -34,11 +35,13 @@ struct RankUse {
 
 struct ScheduleMetrics {
   Seconds makespan;
-  Seconds max_span;            // largest span of a rank: the "cost" of the zero-bubble papers
-  double makespan_bubble = 0;  // 1 - busy / makespan, busy the mean over ranks
-  double span_bubble = 0;      // 1 - busy / max_span
-  int parameter_copies = 1;    // of the whole model
-  int transfers = 0;           // activations and gradients sent between ranks
+  Seconds max_span;  // largest span of a rank: the "cost" of the zero-bubble papers
+  // 1 - busy / makespan and 1 - busy / max_span, busy the mean over ranks; NaN where nothing takes
+  // time.
+  double makespan_bubble = std::numeric_limits<double>::quiet_NaN();
+  double span_bubble = std::numeric_limits<double>::quiet_NaN();
+  int parameter_copies = 1;  // of the whole model
+  int transfers = 0;         // activations and gradients sent between ranks
   std::vector<RankUse> ranks;
 };
 

@@ -15,6 +15,7 @@ constexpr std::size_t kMostRanks = 16;  // in the table of ranks
 
 // Rounding of sums makes 1 - busy/span of a rank without a bubble -1e-16.
 std::string percent(double fraction) {
+  if (std::isnan(fraction)) return "n/a";
   return fmt::format("{:.2f} %", 100 * std::max(fraction, 0.0));
 }
 

@@ -447,6 +447,21 @@ def check_one_cause_is_one_problem(shardsim):
         done = shardsim(["explain", statement, *sizes])
         expect_status(done, 2)
         expect(done.stderr.count("statement:1:") == 1, f"more than one problem:\n{done.stderr}")
+    done = shardsim(["schedule", "1f1b", *PIPELINE, "--chunks", "0"])
+    expect_status(done, 2)
+    expect(done.stderr.count("--chunks:1:1:") == 1, f"more than one problem:\n{done.stderr}")
+
+
+def check_bubble_of_no_time(shardsim):
+    """A share of no time is not a number."""
+    free = ["schedule", "1f1b", "--stages", "2", "--microbatches", "2", "--forward", "0",
+            "--backward", "0"]
+    done = shardsim(free)
+    expect_status(done, 0)
+    for words in ("bubble n/a", "there is none: no cost is given"):
+        expect(words in done.stdout, f"{words} is not said in\n{done.stdout}")
+    result = json.loads(shardsim([*free, "--format", "json"]).stdout)
+    expect(result["makespan_bubble"] is None and result["span_bubble"] is None, "a bubble")
 
 
 def check_summary_keys(shardsim):
