@@ -106,7 +106,11 @@ std::optional<BuildingBlock> building_block(int ranks, int fused, int period, in
 std::vector<BuildingBlock> building_blocks(int ranks, int fused, int room) {
   constexpr int kHops = kMostHopWait + 1, kTurns = kMostTurnWait + 1;
   std::vector<BuildingBlock> blocks;
-  for (int period = fused > 0 ? 2 + 2 * fused : 6; blocks.empty(); period += 1 + period / 8) {
+  const int full = fused > 0 ? 2 + 2 * fused : 6;
+  for (int period = full; blocks.empty(); period += 1 + period / 8) {
+    // Longer ones are searched once a block without waits fits.
+    if (period > full && !building_block(ranks, fused, period, room, even_waits(ranks, 0, 0)))
+      continue;
     for (int hops = 0; hops < kHops * kHops * kHops * kHops; ++hops) {
       for (int turns = 0; turns < kTurns * kTurns * kTurns; ++turns) {
         auto block = building_block(ranks, fused, period, room, even_waits(ranks, turns, hops));
