@@ -37,6 +37,23 @@ Grain grain_named(const std::string& name, std::vector<Problem>& problems) {
   return Grain::flow;
 }
 
+std::optional<int> count_of(const char* option, const std::optional<std::string>& given, int most,
+                            std::vector<Problem>& problems) {
+  if (!given) return std::nullopt;
+  const Parsed<int> parsed = parse_count(*given, 1, most);
+  if (!parsed) problems.push_back({argument_pos(option, *given), parsed.error, ""});
+  return parsed.value;
+}
+
+std::optional<int> whole_number_of(const char* option, const std::optional<std::string>& given,
+                                   int most, std::vector<Problem>& problems) {
+  if (!given) return std::nullopt;
+  const bool negative = given->starts_with('-');
+  const Parsed<int> parsed = parse_count(std::string_view(*given).substr(negative), 0, most);
+  if (!parsed) problems.push_back({argument_pos(option, *given), parsed.error, ""});
+  return negative ? -parsed.value : parsed.value;
+}
+
 void require_format(const std::string& format, std::vector<Problem>& problems,
                     const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), format) != names.end()) return;

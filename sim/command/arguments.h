@@ -1,6 +1,7 @@
 // What several commands take and print. Each reader appends a problem that points at the argument.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,11 @@ std::vector<std::string> names_of(std::span<const Row> rows) {
 
 const EngineRow* engine_named(const std::string& name, std::vector<Problem>& problems);
 Grain grain_named(const std::string& name, std::vector<Problem>& problems);
+// From 1 to `most`; from -most to `most`. Absent: not given.
+std::optional<int> count_of(const char* option, const std::optional<std::string>& given, int most,
+                            std::vector<Problem>& problems);
+std::optional<int> whole_number_of(const char* option, const std::optional<std::string>& given,
+                                   int most, std::vector<Problem>& problems);
 void require_format(const std::string& format, std::vector<Problem>& problems,
                     const std::vector<std::string>& names = {"text", "json"});
 

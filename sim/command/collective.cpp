@@ -188,48 +188,57 @@ std::vector<Wanted> read_kinds(const CollectiveArguments& args, std::vector<Prob
   return kinds;
 }
 
+constexpr int kMostShift = 1'000'000'000;
+constexpr int kMostPieces = 1'000'000;
+
+struct Numbers {
+  std::optional<int> shift, root, pieces, window;
+};
+
+Numbers read_numbers(const CollectiveArguments& args, std::vector<Problem>& problems) {
+  return {whole_number_of("--shift", args.shift, kMostShift, problems),
+          whole_number_of("--root", args.root, kMostShift, problems),
+          count_of("--pieces", args.pieces, kMostPieces, problems),
+          count_of("--window", args.window, kMostShift, problems)};
+}
+
 // --shift is for collective-permute, and must move something.
-void check_shift(const CollectiveArguments& args, const std::vector<Wanted>& kinds,
-                 const Axis& last, std::vector<Problem>& problems) {
+void check_shift(const CollectiveArguments& args, const Numbers& given,
+                 const std::vector<Wanted>& kinds, const Axis& last,
+                 std::vector<Problem>& problems) {
   if (!args.shift) return;
-  const SourcePos pos = argument_pos("--shift", std::to_string(*args.shift));
+  const SourcePos pos = argument_pos("--shift", *args.shift);
   const bool permutes = std::any_of(kinds.begin(), kinds.end(), [](const Wanted& wanted) {
     return wanted.kind == Collective::collective_permute;
   });
   if (!permutes) {
     problems.push_back({pos, "expected --shift with a collective-permute only, found none", ""});
-  } else if (*args.shift % last.size == 0) {
+  } else if (*given.shift % last.size == 0) {
     problems.push_back(
         {pos,
          fmt::format("expected a shift that is no multiple of the {} devices along {}, "
                      "found {}: nothing would move",
-                     last.size, last.name, *args.shift),
+                     last.size, last.name, *given.shift),
          ""});
   }
 }
 
 // --root is for rooted collectives and names a rank of a group.
-void check_root(const CollectiveArguments& args, const std::vector<Wanted>& kinds, int ranks,
-                std::vector<Problem>& problems) {
+void check_root(const CollectiveArguments& args, const Numbers& given,
+                const std::vector<Wanted>& kinds, int ranks, std::vector<Problem>& problems) {
   if (!args.root) return;
-  const SourcePos pos = argument_pos("--root", std::to_string(*args.root));
+  const SourcePos pos = argument_pos("--root", *args.root);
   const bool any = std::any_of(kinds.begin(), kinds.end(),
                                [](const Wanted& wanted) { return rooted(wanted.kind); });
   if (!any) {
     problems.push_back(
         {pos, "expected --root with a broadcast, reduce, gather or scatter only, found none", ""});
-  } else if (*args.root < 0 || *args.root >= ranks) {
+  } else if (*given.root < 0 || *given.root >= ranks) {
     problems.push_back({pos,
                         fmt::format("expected a root from 0 to {}, a rank of the group, found {}",
-                                    ranks - 1, *args.root),
-                        fmt::format("{} is nearest", *args.root < 0 ? 0 : ranks - 1)});
+                                    ranks - 1, *given.root),
+                        fmt::format("{} is nearest", *given.root < 0 ? 0 : ranks - 1)});
   }
-}
-
-void check_count(const char* option, std::optional<int> count, std::vector<Problem>& problems) {
-  if (!count || *count > 0) return;
-  problems.push_back({argument_pos(option, std::to_string(*count)),
-                      fmt::format("expected a count of at least 1, found {}", *count), ""});
 }
 
 struct Calls {
@@ -256,20 +265,19 @@ void refuse_unroutable(const CollectiveArguments& args, const Wanted& wanted,
                       argument_pos("--topology", args.topology));
 }
 
-Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kinds, Bytes size,
-                 const CollectiveRequest& request, std::vector<Problem>& problems) {
+Calls make_calls(const CollectiveArguments& args, const Numbers& given,
+                 const std::vector<Wanted>& kinds, Bytes size, const CollectiveRequest& request,
+                 std::vector<Problem>& problems) {
   const Cluster& cluster = request.cluster;
   const std::vector<int> axes = axes_named(args.over, cluster, mesh_of(request), problems);
   throw_if_any(problems);
-  check_shift(args, kinds, cluster.axes[static_cast<std::size_t>(axes.back())], problems);
+  check_shift(args, given, kinds, cluster.axes[static_cast<std::size_t>(axes.back())], problems);
   const GroupNet net = group_net(cluster, axes);
-  check_root(args, kinds, net.ranks(), problems);
-  check_count("--pieces", args.pieces, problems);
-  check_count("--window", args.window, problems);
-  if (args.window && *args.window >= net.ranks()) {
-    problems.push_back({argument_pos("--window", std::to_string(*args.window)),
+  check_root(args, given, kinds, net.ranks(), problems);
+  if (given.window && *given.window >= net.ranks()) {
+    problems.push_back({argument_pos("--window", *args.window),
                         fmt::format("expected at most the {} other ranks at once, found {}",
-                                    net.ranks() - 1, *args.window),
+                                    net.ranks() - 1, *given.window),
                         ""});
   }
   throw_if_any(problems);
@@ -279,16 +287,16 @@ Calls make_calls(const CollectiveArguments& args, const std::vector<Wanted>& kin
     call.axes = axes;
     call.ask.kind = wanted.kind;
     if (wanted.kind != Collective::barrier) call.ask.bytes = size;
-    call.ask.shift = args.shift.value_or(1);
-    call.ask.root = args.root.value_or(0);
+    call.ask.shift = given.shift.value_or(1);
+    call.ask.root = given.root.value_or(0);
     if (made.calls.empty()) {  // how the first one is done; those beside it choose for themselves
-      call.ask.pieces = args.pieces.value_or(0);
-      call.ask.window = args.window.value_or(0);
+      call.ask.pieces = given.pieces.value_or(0);
+      call.ask.window = given.window.value_or(0);
     }
     if (args.bytes_per_rank) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
     SourcePos pos = wanted.pos;
-    if (call.ask.window > 0) pos = argument_pos("--window", std::to_string(call.ask.window));
-    if (call.ask.pieces > 0) pos = argument_pos("--pieces", std::to_string(call.ask.pieces));
+    if (call.ask.window > 0) pos = argument_pos("--window", *args.window);
+    if (call.ask.pieces > 0) pos = argument_pos("--pieces", *args.pieces);
     refuse_unroutable(args, wanted, call, request);
     const AlgorithmChoice choice = pick_algorithm(wanted.algorithm, call, cluster, pos, problems);
     call.algorithm = choice.row;
@@ -333,12 +341,14 @@ Reading read_requests(const CollectiveArguments& args) {
   request.full = args.full;
   const std::vector<Bytes> sizes = read_sizes(args, problems);
   const std::vector<Wanted> kinds = read_kinds(args, problems);
+  const Numbers given = read_numbers(args, problems);
   read_network(args, request, problems);
   throw_if_any(problems);
   for (const Bytes size : sizes) {
-    Calls made = make_calls(args, kinds, size, request, problems);
+    Calls made = make_calls(args, given, kinds, size, request, problems);
     request.calls = std::move(made.calls);
-    refuse_too_large(request, argument_pos("--topology", args.topology));
+    refuse_too_large(request, args.pieces ? argument_pos("--pieces", *args.pieces)
+                                          : argument_pos("--topology", args.topology));
     reading.requests.push_back(request);
     reading.reasons.push_back(std::move(made.reasons));
   }

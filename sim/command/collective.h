@@ -13,10 +13,9 @@ namespace shardsim {
 // As written on the command line.
 struct CollectiveArguments {
   std::string kind, topology, bandwidth, latency, chip, mesh, algorithm = "auto";
-  std::optional<std::string> bytes, bytes_per_rank, sweep_bytes, over;
+  std::optional<std::string> bytes, bytes_per_rank, sweep_bytes, over, shift, root, pieces, window;
   std::string grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> beside;
-  std::optional<int> shift, root, pieces, window;
   bool full = false, check = false;
 };
 

@@ -38,14 +38,6 @@ struct Wanted {
   bool free_chunks() const { return row != nullptr && row->fewest_chunks < row->most_chunks; }
 };
 
-std::optional<int> count_of(const char* option, const std::optional<std::string>& given, int most,
-                            std::vector<Problem>& problems) {
-  if (!given) return std::nullopt;
-  const Parsed<int> parsed = parse_count(*given, 1, most);
-  if (!parsed) problems.push_back({argument_pos(option, *given), parsed.error, ""});
-  return parsed.value;
-}
-
 std::vector<Wanted> wanted_kinds(const ScheduleArguments& args, std::vector<Problem>& problems) {
   std::vector<Wanted> wanted;
   for (auto name_at = args.kinds.begin(); name_at != args.kinds.end(); ++name_at) {

@@ -10,12 +10,11 @@
 #include "plan/network_text.h"
 #include "plan/routes.h"
 #include "plan/slices.h"
+#include "spec/topology.h"
 
 namespace shardsim {
 
 namespace {
-
-constexpr int kMostDevices = 1 << 20;
 
 constexpr std::array<TopologyRow, 9> kTopologies = {{
     {"ring", "a ring with links in both directions", "ring:8", 1, 1, Wiring::ring, true},

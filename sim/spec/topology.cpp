@@ -21,14 +21,12 @@ namespace shardsim {
 
 namespace {
 
-constexpr double kMostDevices = 1e6;  // device ids and products of sizes stay inside an int
-
 void check_device_count(const TopologySpec& topology, const SourcePos& pos, Problems& problems) {
   double devices = 1;
   for (const AxisSpec& axis : topology.axes) devices *= axis.size;
   if (devices <= kMostDevices) return;
   problems.push_back(
-      {pos, fmt::format("expected at most {:.0f} devices, found {:.0f}", kMostDevices, devices),
+      {pos, fmt::format("expected at most {} devices, found {:.0f}", kMostDevices, devices),
        ""});
 }
 

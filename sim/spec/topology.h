@@ -11,6 +11,8 @@
 
 namespace shardsim {
 
+inline constexpr int kMostDevices = 1'000'000;  // ids and products of sizes stay inside an int
+
 // Completes run.topology, which read_fields has filled from the tree `root` of a run file: reads
 // the short name or file that stands there, names axes, and refuses what does not go together.
 void read_topology(const Node& root, RunSpec& run, std::vector<Problem>& problems);
