@@ -83,6 +83,7 @@ struct CollectivePlan {
   std::vector<double> piece_share;
   bool pipelined = false;  // pieces overlap: no stage ends before the next begins, so the fluid
                            // grain keeps the sends
+  bool unordered = false;  // its sends say what the links carry, but not how long that takes
   std::vector<Send> sends;
   std::vector<std::uint32_t> after_offset = {
       0};  // CSR: sends[i] waits for after[after_offset[i]..)

@@ -75,8 +75,8 @@ std::vector<int> no_translation(const CollectiveAsk&, const GroupNet& net) {
 }
 
 PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
-                std::vector<double> piece_share) {
-  PlanFrame made{std::string(name), net.sizes(), fold, std::move(piece_share)};
+                std::vector<double> piece_share, bool merged) {
+  PlanFrame made{std::string(name), net.sizes(), fold, std::move(piece_share), {}, merged};
   for (const GroupAxis& axis : net.axes) made.walk.push_back(walk_of(axis.wiring));
   return made;
 }

@@ -32,7 +32,7 @@ std::vector<int> every_translation(const CollectiveAsk& ask, const GroupNet& net
 std::vector<int> no_translation(const CollectiveAsk& ask, const GroupNet& net);
 
 PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
-                std::vector<double> piece_share);
+                std::vector<double> piece_share, bool merged = false);
 
 // The plan of any of the three kinds from its all-gather. The reduce-scatter is the mirror of the
 // all-gather in the other direction, so that on a one-way ring both use the links there are.

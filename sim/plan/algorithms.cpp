@@ -169,7 +169,7 @@ constexpr std::array<AlgorithmRow, 24> kAlgorithms = {{
     {"ring-whole", "both directions; whole shards meet half way round", whole_suits, plan_whole,
      form_whole, sends_once, every_translation},
     {"line", "both ways along a line to its ends, whole shards", line_suits, plan_line, form_line,
-     sends_once, every_translation},
+     sends_line, every_translation},
     {"all-axes",
      "all axes of a torus or mesh at once; pieces in rotated orders, weighted so that every port "
      "is busy",

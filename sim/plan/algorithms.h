@@ -69,6 +69,9 @@ struct CollectiveAsk {
   int root = 0;    // rank, of a rooted collective
   int pieces = 0;  // per tree, of algorithms that cut the array; 0: their default
   int window = 0;  // sends of a rank under way at once, of algorithms that limit them; 0: all
+  // What a rank sends over one link, in one send where the plan is long otherwise: enough for the
+  // fluid grain, which adds them up.
+  bool merged = false;
 };
 
 struct ClosedForm {

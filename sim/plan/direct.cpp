@@ -1,6 +1,7 @@
 #include "plan/direct.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -23,6 +24,8 @@ int displaced(std::span<const int> sizes, int from, int displacement) {
   }
   return result;
 }
+
+constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
 
 // Kinds of links: one for each axis of a grid, then each port that a switch is reached by.
 class LinkKinds {
@@ -48,7 +51,8 @@ class LinkKinds {
       }
       if (crossed < 0 || !cross(crossed, at, made)) break;
     }
-    made.nearest = made.farthest;
+    for (const Seconds load : made.load)
+      made.nearest.push_back(load > Seconds{} ? made.farthest : kNever);
     return made;
   }
 
@@ -84,8 +88,10 @@ class LinkKinds {
 void absorb(AllToAllRound& into, const AllToAllRound& other) {
   into.displacements.insert(into.displacements.end(), other.displacements.begin(),
                             other.displacements.end());
-  for (std::size_t i = 0; i < into.load.size(); ++i) into.load[i] += other.load[i];
-  into.nearest = std::min(into.nearest, other.nearest);
+  for (std::size_t i = 0; i < into.load.size(); ++i) {
+    into.load[i] += other.load[i];
+    into.nearest[i] = std::min(into.nearest[i], other.nearest[i]);
+  }
   into.farthest = std::max(into.farthest, other.farthest);
   into.distance = std::max(into.distance, other.distance);
 }
@@ -136,7 +142,8 @@ std::vector<AllToAllRound> on_graph(const GroupNet& net) {
   for (int d = 1; d < net.ranks(); ++d) {
     throw_if_interrupted();
     const RoutedLoad load = loads.of_displacement(d);
-    result.push_back({{d}, load.links, load.nearest, load.farthest, 0});
+    std::vector<Seconds> nearest(load.links.size(), load.nearest);
+    result.push_back({{d}, load.links, load.farthest, std::move(nearest), 0});
   }
   return result;
 }
@@ -204,6 +211,12 @@ int hops(Wiring wiring, int size, int displacement) {
 
 Seconds AllToAllRound::busiest() const {
   return *std::max_element(load.begin(), load.end());
+}
+
+bool AllToAllRound::one_start() const {
+  for (std::size_t i = 0; i < load.size(); ++i)
+    if (load[i] >= busiest() * (1 - 1e-12) && nearest[i] == farthest) return true;
+  return false;
 }
 
 std::vector<AllToAllRound> all_to_all_rounds(const GroupNet& net) {
@@ -288,6 +301,50 @@ CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const AllToAl
       }
     }
     barrier = {joined(plan, phase++, sent)};
+  }
+  return plan;
+}
+
+namespace {
+
+// Of the pairs of an axis, those whose shortest way leaves place `at` in a direction; half of a tie
+// either way.
+double pairs_past(const GroupAxis& axis, int at, int direction) {
+  const double size = axis.size;
+  switch (axis.wiring) {
+    case Wiring::ring:
+      return (axis.size % 2 == 0 ? size * size : size * size - 1) / 8;
+    case Wiring::line:
+      return direction > 0 ? (at + 1.0) * (size - 1 - at) : at * (size - at);
+    case Wiring::ring_oneway:
+      return direction > 0 ? size * (size - 1) / 2 : 0;
+    default:
+      return direction > 0 ? 1 : 0;  // a pair: its one port leads to the other
+  }
+}
+
+}  // namespace
+
+// Dimension by dimension: a link of an axis is passed by the messages of all pairs there, of which
+// the other coordinates are those of the line for either the source or the destination.
+CollectivePlan merged_all_to_all(const PlanFrame& frame, const GroupNet& net) {
+  CollectivePlan plan = empty_plan(frame, Collective::all_to_all);
+  plan.unordered = true;
+  const double ranks = plan.ranks();
+  for (const int rank : plan.representatives()) {
+    const std::vector<int> at = rank_coordinates(plan.sizes, rank);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      for (const int direction : {1, -1}) {
+        const double pairs = pairs_past(net.axes[i], at[i], direction);
+        if (pairs == 0) continue;
+        Send send{.from = rank, .chunks = {.origin = rank}};
+        send.axis = static_cast<int>(i);
+        send.direction = direction;
+        send.to = shifted(plan.sizes, rank, send.axis, direction);
+        send.share = pairs / net.axes[i].size / ranks;
+        plan.add(send, {});
+      }
+    }
   }
   return plan;
 }

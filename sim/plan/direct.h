@@ -25,10 +25,15 @@ CollectivePlan switch_sum(const PlanFrame& frame);
 struct AllToAllRound {
   std::vector<int> displacements;
   std::vector<Seconds> load;  // per byte of a message, of each kind of link (or link of a graph)
-  Seconds nearest, farthest;  // latencies of the messages
-  int distance = 0;           // links to the farthest destination
+  Seconds farthest;           // latency of the messages, the largest
+  // The smallest of those over a kind of link; infinite: there are none.
+  std::vector<Seconds> nearest;
+  int distance = 0;  // links to the farthest destination
 
   Seconds busiest() const;
+  // Whether nothing passes a busiest link before the last message starts: the round then lasts its
+  // latency and that link's load.
+  bool one_start() const;
 };
 
 // The rounds of an all-to-all. Equal messages that start together end with the busiest link, at the
@@ -46,6 +51,10 @@ Seconds all_to_all_load(const GroupNet& net);
 // messages are posted at the start (latency runs from there); the rounds only keep the sharing of
 // links simple.
 CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const AllToAllRound> rounds);
+
+// The same messages on a grid, added up by the links that they pass: what every rank sends to its
+// neighbours, its own and others'. REQUIRES: one_grid(net), no single link differs.
+CollectivePlan merged_all_to_all(const PlanFrame& frame, const GroupNet& net);
 
 // Axis by axis in the given order: every rank passes on, to the ranks along the axis, whatever must
 // go there, V/N in all; a barrier between the axes.

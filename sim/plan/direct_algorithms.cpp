@@ -32,6 +32,10 @@ std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net) {
 
 namespace {
 
+bool merges(const CollectiveAsk& ask, const GroupNet& net) {
+  return ask.merged && ask.kind == Collective::all_to_all && one_grid(net) && !net.uneven;
+}
+
 int window_of(const CollectiveAsk& ask, const GroupNet& net) {
   return ask.window > 0 ? std::min(ask.window, net.ranks() - 1) : net.ranks() - 1;
 }
@@ -55,6 +59,7 @@ CollectivePlan plan_direct(const CollectiveAsk& ask, const GroupNet& net,
   if (ask.kind == Collective::gather || ask.kind == Collective::scatter) {
     return direct_rooted(f, net, ask.kind, ask.root);
   }
+  if (merges(ask, net)) return merged_all_to_all(f, net);
   if (ask.kind == Collective::all_to_all && !star(net)) {
     return direct_all_to_all(f, all_to_all_rounds(net));
   }
@@ -138,13 +143,13 @@ ClosedForm form_on_one_ring(const GroupAxis& axis, Bytes chunk) {
   return {rounds_on_one_ring(axis, chunk), std::move(formula)};
 }
 
-// The rounds of the plan one after the other; with the latencies of a round unlike, its messages
-// do not start together.
+// The rounds of the plan one after the other. While latencies have not passed, messages of a round
+// may not start together.
 ClosedForm form_in_rounds(const GroupNet& net, Bytes chunk, std::string formula) {
   ClosedForm form{Seconds{}, std::move(formula)};
   for (const AllToAllRound& round : all_to_all_rounds(net)) {
+    form.exact = form.exact && (form.time >= round.farthest || round.one_start());
     form.time = std::max(form.time, round.farthest) + (chunk / Bytes{1}) * round.busiest();
-    form.exact = form.exact && round.nearest == round.farthest;
   }
   return form;
 }
@@ -152,10 +157,14 @@ ClosedForm form_in_rounds(const GroupNet& net, Bytes chunk, std::string formula)
 // Several levels: a port carries the messages whose ends differ at its level, and those that go to
 // the right position inside first (rails, grids).
 ClosedForm form_on_levels(const GroupNet& net, Bytes chunk) {
-  Seconds latency;
-  for (const GroupAxis& axis : net.axes) latency += most_hops(axis) * axis.latency;
-  return {(chunk / Bytes{1}) * all_to_all_load(net) + latency,
-          "max over levels of (V/N^2 * pairs through one port)/W1 + a", latency == Seconds{}};
+  const std::string formula = "max over levels of (V/N^2 * pairs through one port)/W1";
+  const auto late = [](const GroupAxis& axis) { return axis.latency > Seconds{}; };
+  if (std::none_of(net.axes.begin(), net.axes.end(), late))
+    return {(chunk / Bytes{1}) * all_to_all_load(net), formula};
+  ClosedForm form = form_in_rounds(net, chunk, formula + ", no sooner than a");
+  const auto line = [](const GroupAxis& axis) { return axis.wiring == Wiring::line; };
+  form.exact = form.exact && std::none_of(net.axes.begin(), net.axes.end(), line);
+  return form;
 }
 
 // A torus: the load of the busiest port, V*max(A)/(4*N*W) on equal even axes (Scaling Book ch. 3).
@@ -292,6 +301,7 @@ ClosedForm form_direct(const CollectiveAsk& ask, const GroupNet& net) {
 
 double sends_direct(const CollectiveAsk& ask, const GroupNet& net) {
   const double n = net.ranks();
+  if (merges(ask, net)) return 2.0 * static_cast<double>(net.axes.size());
   return rooted(ask.kind) ? (n - 1) / n : sends_once(ask, net);
 }
 

@@ -62,7 +62,7 @@ class Stage {
  public:
   // `before` is the stage before, `ahead` the same stage of the piece before; nullptr: none.
   Stage(CollectivePlan& plan, const Ranks& ranks, const Pipeline& pipeline, std::size_t stage,
-        Walk walk, const Stage* before, const Stage* ahead = nullptr)
+        Walk walk, bool merged, const Stage* before, const Stage* ahead = nullptr)
       : plan_(plan),
         ranks_(ranks),
         pipeline_(pipeline),
@@ -77,19 +77,24 @@ class Stage {
       lanes_.push_back({walk == Walk::to_ends ? 1 : pipeline.direction, none()});
     }
     if (walk == Walk::to_ends) lanes_.push_back({-1, none()});
+    merged_ = merged && walk == Walk::to_ends;
   }
 
   // Begins when this send has ended instead of rank by rank.
   void start_after(std::uint32_t send) { start_ = send; }
 
   int steps() const {
-    if (walk_ == Walk::exchange) return 1;
+    if (walk_ == Walk::exchange || merged_) return 1;
     return pipeline_.steps < 0 ? size_ - 1 : pipeline_.steps;
   }
 
   void step(int step, int phase) {
     if (walk_ == Walk::exchange) return exchange(phase);
     for (Lane& lane : lanes_) {
+      if (merged_) {
+        all_at_once(lane, phase);
+        continue;
+      }
       Sends now = lane.latest;
       for (std::size_t r = 0; r < ranks_.all().size(); ++r) {
         const int rank = ranks_.all()[r];
@@ -166,6 +171,28 @@ class Stage {
     return send;
   }
 
+  // Each rank of a line passes on the bundles of all behind it, and its own, when those have come.
+  void all_at_once(Lane& lane, int phase) {
+    const std::size_t count = ranks_.all().size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t r = lane.direction > 0 ? i : count - 1 - i;
+      const int rank = ranks_.all()[r];
+      if (!passes_on(rank, lane.direction, 1)) continue;
+      const int at = coordinate(rank);
+      Send send = new_send(rank, shifted(plan_.sizes, rank, axis_, lane.direction), phase);
+      send.chunks.origins = lane.direction > 0 ? at + 1 : size_ - at;
+      send.chunks.run = 1u << axis_;
+      if (lane.direction > 0) send.chunks.origin = shifted(plan_.sizes, rank, axis_, -at);
+      send.share = plan_.share_of(send.chunks);
+      send.axis = axis_;
+      send.direction = lane.direction;
+      Sends waits = ready(rank);
+      const std::uint32_t behind = arrived(lane, rank);
+      if (behind != kNone) waits.push_back(behind);
+      lane.latest[r] = plan_.add(send, waits);
+    }
+  }
+
   // Every bundle straight to every other rank of the axis, and a join of all that a rank sent and
   // received.
   void exchange(int phase) {
@@ -202,6 +229,7 @@ class Stage {
   Walk walk_;
   const Stage* before_;
   const Stage* ahead_;
+  bool merged_ = false;
   std::uint32_t start_ = kNone;
   std::uint32_t spread_ = 0;
   std::vector<Lane> lanes_;
@@ -216,12 +244,14 @@ Walk walk_along(const PlanFrame& frame, int axis) {
 
 namespace {
 
-std::size_t send_count(const CollectivePlan& plan, std::span<const Pipeline> pipelines) {
+std::size_t send_count(const CollectivePlan& plan, const PlanFrame& frame,
+                       std::span<const Pipeline> pipelines) {
   std::size_t steps = 0;
   for (const Pipeline& p : pipelines) {
     for (const int axis : p.order) {
+      const bool merged = frame.merged && walk_along(frame, axis) == Walk::to_ends;
       const int size = plan.sizes[static_cast<std::size_t>(axis)];
-      steps += static_cast<std::size_t>(p.steps < 0 ? size - 1 : p.steps);
+      steps += static_cast<std::size_t>(merged ? 2 : p.steps < 0 ? size - 1 : p.steps);
     }
   }
   return steps * plan.representatives().size();
@@ -266,7 +296,7 @@ CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline>
   for (const Pipeline& p : pipelines) stages = std::max(stages, p.order.size());
   Stages made(pipelines.size());
   int phase = 0;
-  const std::size_t count = send_count(plan, pipelines);
+  const std::size_t count = send_count(plan, frame, pipelines);
   plan.reserve(count, 2 * count);
   // Room for the second half of an all-reduce: what is not touched costs nothing.
   plan.sends.reserve(2 * count);
@@ -277,7 +307,8 @@ CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline>
     for (std::size_t p = 0; p < pipelines.size(); ++p) {
       const Stage* before = s == 0 ? nullptr : made[p].back().get();
       const Walk walk = walk_along(frame, pipelines[p].order[s]);
-      made[p].push_back(std::make_unique<Stage>(plan, ranks, pipelines[p], s, walk, before));
+      made[p].push_back(
+          std::make_unique<Stage>(plan, ranks, pipelines[p], s, walk, frame.merged, before));
       made[p].back()->start_after(start);
       steps = std::max(steps, made[p].back()->steps());
     }
@@ -316,7 +347,7 @@ CollectivePlan gather_in_pieces(const PlanFrame& frame, const std::vector<std::v
         const bool enters = axis == unit.front() && !ahead.empty();
         const Stage* port = enters ? ahead[s + unit.size() - 1].get() : nullptr;
         stages.push_back(std::make_unique<Stage>(plan, ranks, pipeline, s, walk_along(frame, axis),
-                                                 before, port));
+                                                 false, before, port));
         for (int step = 1; step <= stages.back()->steps(); ++step) {
           stages.back()->step(step, phase++);
         }

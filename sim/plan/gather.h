@@ -42,6 +42,7 @@ struct PlanFrame {
   std::vector<int> fold;
   std::vector<double> piece_share;
   std::vector<Walk> walk = {};  // per group axis; empty: around
+  bool merged = false;          // CollectiveAsk::merged
 };
 
 CollectivePlan empty_plan(const PlanFrame& frame, Collective kind);

@@ -176,9 +176,37 @@ class AsItArrives {
 
 }  // namespace
 
+namespace {
+
+// Every rank sends all that a pipeline takes along an axis at once.
+CollectivePlan gather_merged(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
+  CollectivePlan plan = empty_plan(frame, Collective::all_gather);
+  plan.unordered = true;
+  const std::vector<int> ranks = plan.representatives();
+  for (const Pipeline& pipeline : pipelines) {
+    std::uint32_t spread = 0;
+    for (const int axis : pipeline.order) {
+      for (const int rank : ranks) {
+        Send send{.from = rank, .chunks = {.origin = rank, .spread = spread}};
+        send.to = shifted(plan.sizes, rank, axis, pipeline.direction);
+        send.chunks.piece = pipeline.piece;
+        send.share = (plan.sizes[static_cast<std::size_t>(axis)] - 1) * plan.share_of(send.chunks);
+        send.axis = axis;
+        send.direction = pipeline.direction;
+        plan.add(send, {});
+      }
+      spread |= 1u << axis;
+    }
+  }
+  return plan;
+}
+
+}  // namespace
+
 CollectivePlan gather_as_it_arrives(const PlanFrame& frame, std::span<const Pipeline> pipelines,
                                     std::span<const double> seconds_per_share,
                                     std::span<const int> ports) {
+  if (frame.merged) return gather_merged(frame, pipelines);
   CollectivePlan plan = empty_plan(frame, Collective::all_gather);
   const std::vector<Item> items = all_items(plan.sizes, pipelines);
   std::vector<double> duration(items.size());

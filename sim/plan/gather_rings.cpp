@@ -9,7 +9,10 @@ CollectivePlan gather_round_rings(const PlanFrame& frame, std::span<const Device
   const std::size_t n = static_cast<std::size_t>(plan.ranks());
   std::vector<std::vector<std::uint32_t>> latest(rings.size(), std::vector<std::uint32_t>(n));
   int phase = 0;
-  for (std::size_t t = 1; t < n; ++t) {
+  plan.unordered = frame.merged;
+  const std::size_t steps = frame.merged ? 1 : n - 1;
+  const double in_step = static_cast<double>(n - 1) / static_cast<double>(steps);  // shards
+  for (std::size_t t = 1; t <= steps; ++t) {
     throw_if_interrupted();
     for (std::size_t j = 0; j < rings.size(); ++j, ++phase) {
       std::vector<std::uint32_t> now(n);
@@ -17,7 +20,7 @@ CollectivePlan gather_round_rings(const PlanFrame& frame, std::span<const Device
         Send send{.from = rings[j].ranks[i], .to = rings[j].ranks[(i + 1) % n]};
         send.chunks = {.origin = rings[j].ranks[(i + n - (t - 1)) % n],
                        .piece = static_cast<int>(j)};
-        send.share = plan.share_of(send.chunks);
+        send.share = in_step * plan.share_of(send.chunks);
         send.axis = rings[j].hops[i].axis;
         send.direction = rings[j].hops[i].direction;
         send.phase = phase;

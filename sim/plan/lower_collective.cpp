@@ -97,21 +97,19 @@ const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   const GroupNet net = group_net(builder_.cluster(), call.axes);
   std::vector<int> fold = row.fold(ask, net);
   const bool alike = all_one(fold);
-  const bool scales =
-      row.pieces == nullptr && row.parts == nullptr && (grain_ == Grain::flow || alike);
+  const bool scales = row.pieces == nullptr && row.parts == nullptr && grain_ == Grain::flow;
   const Key key{row.name,   ask.kind,    call.axes,
                 ask.shift,  ask.targets, ask.root,
                 ask.pieces, ask.window,  scales ? Bytes{} : ask.bytes};
   const auto at = templates_.find(key);
   if (at != templates_.end()) return at->second;
   fold = plan_fold(builder_.cluster(), net, std::move(fold), builder_.fold());
-  std::optional<Seconds> alone;
-  if (grain_ == Grain::fluid && !alike) {
-    alone = row.closed_form(ask, net).time;
-    if (row.pieces != nullptr) ask.pieces = 1;  // loads do not depend on it
-  }
+  ask.merged = grain_ == Grain::fluid;
+  if (ask.merged && !alike && row.pieces != nullptr) ask.pieces = 1;  // the same loads
   const CollectivePlan plan = row.plan(ask, net, fold);
   const bool every_send = grain_ == Grain::flow || plan.pipelined;
+  std::optional<Seconds> alone;
+  if (!every_send && (!alike || plan.unordered)) alone = row.closed_form(call.ask, net).time;
   CollectiveTemplate made = every_send ? flow_template(builder_, plan, net)
                                        : fluid_template(builder_, plan, net, alone, ask.bytes);
   if (sharing_ == Sharing::by_collectives) count_as_one(builder_, made);
@@ -256,16 +254,20 @@ double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const F
   double weight = 1;
   if (grain == Grain::fluid) {
     weight = 0.1;
+    ask.merged = true;
     if (call.algorithm->pieces != nullptr) ask.pieces = 1;
     if (!all_one(call.algorithm->fold(ask, net))) {
       classes = std::max(classes, static_cast<double>(net.ranks()));
     }
   }
-  double links = 1;  // of a routed message, on average
+  // Of a routed message, on average; the fluid grain adds up whole stretches of alike ones.
+  double links = 1;
+  const bool one_by_one = grain == Grain::flow || !cluster.changed.empty();
   const bool routed = ask.kind == Collective::all_to_all || ask.kind == Collective::gather ||
                       ask.kind == Collective::scatter || ask.kind == Collective::collective_permute;
   for (const GroupAxis& axis : net.axes) {
-    if (routed && !star(net) && net.graph == nullptr) links += axis.size / (2.0 * axis.ports);
+    if (routed && one_by_one && !star(net) && net.graph == nullptr)
+      links += axis.size / (2.0 * axis.ports);
   }
   double messages = call.algorithm->sends_per_rank(ask, net) * classes;
   if (net.graph != nullptr) {

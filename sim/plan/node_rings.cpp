@@ -72,7 +72,7 @@ CollectivePlan plan_node_rings(const CollectiveAsk& ask, const GroupNet& net,
   for (int j = 0; j < nodes.inside; ++j) rings.push_back(ring_of(net, nodes, j));
   const std::vector<double> shares(rings.size(), 1.0 / static_cast<double>(rings.size()));
   return from_gather(ask.kind, [&](int) {
-    return gather_round_rings(frame("node-rings", net, fold, shares), rings);
+    return gather_round_rings(frame("node-rings", net, fold, shares, ask.merged), rings);
   });
 }
 
@@ -104,7 +104,7 @@ ClosedForm form_node_rings(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 double sends_node_rings(const CollectiveAsk& ask, const GroupNet& net) {
-  return rounds(ask.kind) * Nodes(net).inside * (net.ranks() - 1);
+  return rounds(ask.kind) * Nodes(net).inside * (ask.merged ? 1 : net.ranks() - 1);
 }
 
 }  // namespace shardsim

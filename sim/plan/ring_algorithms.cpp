@@ -139,13 +139,17 @@ CollectivePlan plan_line(const CollectiveAsk& ask, const GroupNet& net,
                          const std::vector<int>& fold) {
   return from_gather(ask.kind, [&](int d) {
     const std::array<Pipeline, 1> one = {Pipeline{0, {0}, d}};
-    return gather_in_steps(frame("line", net, fold, {1.0}), one);
+    return gather_in_steps(frame("line", net, fold, {1.0}, ask.merged), one);
   });
 }
 
 // N-1 steps of a shard over the links next to the ends, which all but one shard must pass.
 ClosedForm form_line(const CollectiveAsk& ask, const GroupNet& net) {
   return form_oneway(ask, net);
+}
+
+double sends_line(const CollectiveAsk& ask, const GroupNet& net) {
+  return ask.merged ? rounds(ask.kind) * 2 : sends_once(ask, net);
 }
 
 double sends_of_ring(const CollectiveAsk& ask, const GroupNet& net) {

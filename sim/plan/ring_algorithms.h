@@ -17,6 +17,7 @@ std::string line_suits(const CollectiveAsk& ask, const GroupNet& net);    // why
 CollectivePlan plan_ring(const CollectiveAsk& ask, const GroupNet& net,
                          const std::vector<int>& fold);
 ClosedForm form_ring(const CollectiveAsk& ask, const GroupNet& net);
+double sends_line(const CollectiveAsk& ask, const GroupNet& net);
 double sends_of_ring(const CollectiveAsk& ask, const GroupNet& net);
 
 // Whole shards, both directions, half way round; without shards a barrier.

@@ -4,6 +4,7 @@
 #include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
@@ -67,6 +68,41 @@ Route walk(const Cluster& cluster, Coordinates at, std::pair<int, int> parts, in
   return route;
 }
 
+// Position along a hardware axis.
+int position(const Cluster& cluster, std::pair<int, int> parts, const Coordinates& at) {
+  int p = 0;
+  for (int i = parts.first; i < parts.second; ++i) {
+    p = p * cluster.axes[static_cast<std::size_t>(i)].size + at[static_cast<std::size_t>(i)];
+  }
+  return p;
+}
+
+void set_position(const Cluster& cluster, std::pair<int, int> parts, int position,
+                  Coordinates& at) {
+  for (int i = parts.second; i-- > parts.first;) {
+    const int size = cluster.axes[static_cast<std::size_t>(i)].size;
+    at[static_cast<std::size_t>(i)] = position % size;
+    position /= size;
+  }
+}
+
+// The same as walk(), up to the wrap and from there. REQUIRES: no single link differs.
+Route stretch(const Cluster& cluster, Coordinates at, std::pair<int, int> parts, int hops) {
+  const int port = cluster.port_of(parts.second - 1, hops < 0 ? -1 : 1);
+  const int links = std::abs(hops);
+  const int span = cluster.span_of(parts.first);
+  const int from = position(cluster, parts, at);
+  const int to_end = hops < 0 ? from + 1 : span - from;
+  Route route;
+  route.latency = links * cluster.ports[static_cast<std::size_t>(port)].latency;
+  const LinkId first = cluster.link(cluster.device(at), port);
+  route.stretches.push_back({first, std::min(links, to_end)});
+  if (links <= to_end) return route;
+  set_position(cluster, parts, hops < 0 ? span - 1 : 0, at);
+  route.stretches.push_back({cluster.link(cluster.device(at), port), links - to_end});
+  return route;
+}
+
 Route through_switch(const Cluster& cluster, const Level& level, const Coordinates& from,
                      const Coordinates& to) {
   Route route;
@@ -90,24 +126,16 @@ std::vector<Route> joined(const std::vector<Route>& first, const std::vector<Rou
       route.share *= next.share;
       route.latency += next.latency;
       route.links.insert(route.links.end(), next.links.begin(), next.links.end());
+      route.stretches.insert(route.stretches.end(), next.stretches.begin(), next.stretches.end());
       result.push_back(std::move(route));
     }
   }
   return result;
 }
 
-// Position along a hardware axis.
-int position(const Cluster& cluster, std::pair<int, int> parts, const Coordinates& at) {
-  int p = 0;
-  for (int i = parts.first; i < parts.second; ++i) {
-    p = p * cluster.axes[static_cast<std::size_t>(i)].size + at[static_cast<std::size_t>(i)];
-  }
-  return p;
-}
-
 // Routes along one hardware axis, and `at` moved to the end of them; empty: nothing to do.
 std::vector<Route> along(const Cluster& cluster, std::pair<int, int> parts,
-                         const Coordinates& target, Coordinates& at) {
+                         const Coordinates& target, Walks walks, Coordinates& at) {
   const Axis& axis = cluster.axes[static_cast<std::size_t>(parts.second - 1)];
   const int from = position(cluster, parts, at);
   const int to = position(cluster, parts, target);
@@ -119,13 +147,12 @@ std::vector<Route> along(const Cluster& cluster, std::pair<int, int> parts,
     result.push_back({1.0, {cable}, cluster.latency(cable)});
   } else {
     for (const Way& way : ways(axis, cluster.span_of(parts.first), from, to)) {
-      result.push_back(walk(cluster, at, parts, way.hops));
+      result.push_back(walks == Walks::in_stretches ? stretch(cluster, at, parts, way.hops)
+                                                    : walk(cluster, at, parts, way.hops));
       result.back().share = way.share;
     }
   }
-  for (int i = parts.first; i < parts.second; ++i) {
-    at[static_cast<std::size_t>(i)] = target[static_cast<std::size_t>(i)];
-  }
+  set_position(cluster, parts, to, at);
   return result;
 }
 
@@ -247,7 +274,10 @@ struct Router::Graph {
   std::unordered_map<std::uint32_t, Towards> known;
 };
 
-Router::Router(const Cluster& cluster) : cluster_(cluster), graphs_(cluster.levels.size()) {}
+Router::Router(const Cluster& cluster, Walks walks)
+    : cluster_(cluster),
+      walks_(cluster.changed.empty() ? walks : Walks::link_by_link),
+      graphs_(cluster.levels.size()) {}
 Router::~Router() = default;
 
 Router::Graph& Router::graph(int level) {
@@ -310,7 +340,7 @@ std::vector<Route> Router::within(int outermost, std::vector<int> at,
   for (int i = 0; i < static_cast<int>(at.size());) {
     const std::pair<int, int> parts = cluster.parts_of(i);
     if (cluster.axes[static_cast<std::size_t>(i)].level == l) {
-      const std::vector<Route> next = along(cluster, parts, target, inside);
+      const std::vector<Route> next = along(cluster, parts, target, walks_, inside);
       if (!next.empty()) across = joined(across, next);
     }
     i = parts.second;
@@ -410,16 +440,11 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> ends(const Cluster& clust
   const std::pair<int, int> parts = cluster.parts_of(port.axis);
   const Coordinates from = cluster.coordinates(cluster.owner(link));
   const int here = position(cluster, parts, from);
-  int there = here + port.direction;
+  const int there = here + port.direction;
   const int span = cluster.span_of(port.axis);
   if (axis.wiring == Wiring::line && (there < 0 || there >= span)) return std::nullopt;
-  there = (there + span) % span;
   Coordinates to = from;
-  for (int i = parts.second; i-- > parts.first;) {
-    const int size = cluster.axes[static_cast<std::size_t>(i)].size;
-    to[static_cast<std::size_t>(i)] = there % size;
-    there /= size;
-  }
+  set_position(cluster, parts, (there + span) % span, to);
   return std::pair{static_cast<std::uint32_t>(cluster.owner(link)),
                    static_cast<std::uint32_t>(cluster.device(to))};
 }

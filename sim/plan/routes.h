@@ -11,6 +11,7 @@
 // (the door to Boost.Graph). Devices pass messages on like switches.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -24,16 +25,27 @@ namespace shardsim {
 inline constexpr int kMostPaths = 64;
 inline constexpr int kMostDetours = 4;
 
+// Links of one kind along an axis, each where the one before it leads, none round a wrap.
+struct Stretch {
+  LinkId first{0};
+  int links = 1;
+};
+
 struct Route {
   double share = 1;           // of the message
-  std::vector<LinkId> links;  // in order
+  std::vector<LinkId> links;  // in order, but for those in stretches
   Seconds latency;  // sum over the links: a message is cut through, not stored at each hop
+  std::vector<Stretch> stretches = {};
 };
+
+// How the links along an axis are told: a message half round a ring of 16,384 passes 8,192.
+enum class Walks : std::uint8_t { link_by_link, in_stretches };
 
 // Keeps what it has found out about the graph.
 class Router {
  public:
-  explicit Router(const Cluster& cluster);  // which it refers to
+  // Refers to the cluster. Where single links differ, they are told one by one all the same.
+  explicit Router(const Cluster& cluster, Walks walks = Walks::link_by_link);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -56,6 +68,7 @@ class Router {
   int paths(int level, DeviceId from, DeviceId to, int most);
 
   const Cluster& cluster_;
+  Walks walks_;
   std::vector<std::unique_ptr<Graph>> graphs_;  // [levels] made when they are needed
 };
 

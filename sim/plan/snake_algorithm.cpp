@@ -28,7 +28,7 @@ CollectivePlan plan_snake(const CollectiveAsk& ask, const GroupNet& net,
   const DevicePath path = device_path(net);
   const std::array<DevicePath, 2> both = {path, reversed(path)};
   return from_gather(ask.kind, [&](int) {
-    return gather_round_rings(frame("snake", net, fold, {0.5, 0.5}), both);
+    return gather_round_rings(frame("snake", net, fold, {0.5, 0.5}, ask.merged), both);
   });
 }
 
@@ -45,7 +45,7 @@ ClosedForm form_snake(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 double sends_snake(const CollectiveAsk& ask, const GroupNet& net) {
-  return rounds(ask.kind) * 2 * (net.ranks() - 1);
+  return rounds(ask.kind) * 2 * (ask.merged ? 1 : net.ranks() - 1);
 }
 
 }  // namespace shardsim

@@ -37,6 +37,50 @@ bool alike(const GroupNet& net) {
   });
 }
 
+bool open(const GroupNet& net) {
+  return std::any_of(net.axes.begin(), net.axes.end(),
+                     [](const GroupAxis& a) { return a.wiring == Wiring::line; });
+}
+
+// Whether all pieces step together: on equal axes, and on lines, whose ranks wait for each other
+// between the stages.
+bool in_steps(const GroupNet& net) {
+  return alike(net) || open(net);
+}
+
+// The rotated orders of the axes: j, j+1, …, j-1.
+std::vector<std::vector<int>> orders(std::size_t axes) {
+  std::vector<std::vector<int>> result(axes);
+  for (std::size_t j = 0; j < axes; ++j)
+    for (std::size_t s = 0; s < axes; ++s) result[j].push_back(static_cast<int>((j + s) % axes));
+  return result;
+}
+
+// For every stage of an order, ranks whose data a rank has already; then all.
+std::vector<double> gathered(const GroupNet& net, const std::vector<int>& order) {
+  std::vector<double> result = {1};
+  for (const int a : order)
+    result.push_back(result.back() * net.axes[static_cast<std::size_t>(a)].size);
+  return result;
+}
+
+// Shares of the orders. With a barrier between the stages, those that make the last stage, the
+// longest, equally long on all axes.
+std::vector<double> order_shares(const GroupNet& net) {
+  const std::vector<double> rate = rates(net);
+  if (alike(net) || !open(net)) return balanced_shares(net.sizes(), rate);
+  std::vector<double> shares;
+  double sum = 0;
+  for (const std::vector<int>& order : orders(net.axes.size())) {
+    const auto last = static_cast<std::size_t>(order.back());
+    const double before = gathered(net, order)[order.size() - 1];
+    shares.push_back(rate[last] / ((net.axes[last].size - 1) * before));
+    sum += shares.back();
+  }
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
 }  // namespace
 
 std::string balanced(const CollectiveAsk& ask, const GroupNet& net) {
@@ -46,10 +90,7 @@ std::string balanced(const CollectiveAsk& ask, const GroupNet& net) {
   if (is([](const GroupAxis& a) { return a.wiring == Wiring::full_mesh; })) {
     return "it is for the axes of one torus or mesh";
   }
-  if (!alike(net) && is([](const GroupAxis& a) { return a.wiring == Wiring::line; })) {
-    return "lines of unequal length cannot be kept busy together";
-  }
-  if (balanced_shares(net.sizes(), rates(net)).empty()) {
+  if (order_shares(net).empty()) {
     return "the axes are too unlike to be kept busy together: a share would be negative";
   }
   return "";
@@ -77,22 +118,13 @@ std::vector<double> piece_shares(const std::vector<double>& shares, bool both) {
   return result;
 }
 
-std::vector<int> rotated(std::size_t axes, std::size_t first) {
-  std::vector<int> order;
-  for (std::size_t s = 0; s < axes; ++s) order.push_back(static_cast<int>((first + s) % axes));
-  return order;
-}
-
 }  // namespace
 
 CollectivePlan plan_all_axes(const CollectiveAsk& ask, const GroupNet& net,
                              const std::vector<int>& fold) {
-  const std::size_t k = net.axes.size();
   const bool both = both_directions(net);
-  std::vector<std::vector<int>> orders;
-  for (std::size_t j = 0; j < k; ++j) orders.push_back(rotated(k, j));
   const PlanFrame f =
-      frame("all-axes", net, fold, piece_shares(balanced_shares(net.sizes(), rates(net)), both));
+      frame("all-axes", net, fold, piece_shares(order_shares(net), both), ask.merged);
   std::vector<double> seconds_per_share;
   std::vector<int> ports;
   for (const GroupAxis& axis : net.axes) {
@@ -100,21 +132,25 @@ CollectivePlan plan_all_axes(const CollectiveAsk& ask, const GroupNet& net,
     ports.push_back(axis.ports);
   }
   return from_gather(ask.kind, [&](int d) {
-    const std::vector<Pipeline> all = pipelines(orders, d, both);
-    return alike(net) ? gather_in_steps(f, all)
-                      : gather_as_it_arrives(f, all, seconds_per_share, ports);
+    const std::vector<Pipeline> all = pipelines(orders(net.axes.size()), d, both);
+    return in_steps(net) ? gather_in_steps(f, all)
+                         : gather_as_it_arrives(f, all, seconds_per_share, ports);
   });
 }
 
 namespace {
 
+// Sends of a rank along an axis, in one direction or both ways along a line.
+double steps_along(const CollectiveAsk& ask, const GroupAxis& axis) {
+  return ask.merged && axis.wiring == Wiring::line ? 2 : axis.size - 1;
+}
+
 // Chunks that the busiest port forwards one after the other, when each is its own send.
 double busiest_port_sends(const GroupNet& net) {
-  const std::size_t k = net.axes.size();
-  std::vector<double> sends(k, 0.0);
-  for (std::size_t j = 0; j < k; ++j) {
+  std::vector<double> sends(net.axes.size(), 0.0);
+  for (const std::vector<int>& order : orders(net.axes.size())) {
     double before = 1;
-    for (const int i : rotated(k, j)) {
+    for (const int i : order) {
       const GroupAxis& axis = net.axes[static_cast<std::size_t>(i)];
       sends[static_cast<std::size_t>(i)] +=
           (axis.size - 1) * before * (both_directions(net) ? 2.0 / axis.ports : 1.0);
@@ -124,10 +160,34 @@ double busiest_port_sends(const GroupNet& net) {
   return *std::max_element(sends.begin(), sends.end());
 }
 
+// Stage by stage, each as long as its longest axis takes for the pieces that are on it.
+Seconds time_in_stages(const GroupNet& net, Bytes bytes) {
+  const std::vector<double> shares = order_shares(net);
+  const std::vector<std::vector<int>> all = orders(net.axes.size());
+  Seconds sum;
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    Seconds longest;
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      const GroupAxis& axis = net.axes[static_cast<std::size_t>(all[j][s])];
+      const Bytes bundle = shares[j] * (bytes / net.ranks()) * gathered(net, all[j])[s];
+      longest =
+          std::max(longest, (axis.size - 1) * (axis.latency + bundle / (axis.w1 * axis.ports)));
+    }
+    sum += longest;
+  }
+  return sum;
+}
+
 }  // namespace
 
 // Every port busy all the time: (N-1)/N * V over the sum of a device's port rates.
 ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
+  if (!alike(net) && in_steps(net)) {
+    return {rounds(ask.kind) * time_in_stages(net, ask.bytes),
+            times(ask.kind,
+                  "sum over stages of max over axes of (A-1) * (a + share * V/N * "
+                  "gathered/(ports*W1))")};
+  }
   const double n = net.ranks();
   BytesPerSec all_ports;
   double steps = 0;
@@ -137,20 +197,26 @@ ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
     steps += axis.size - 1;
     latency = std::max(latency, axis.latency);
   }
-  const bool in_steps = alike(net);
-  if (!in_steps) steps = busiest_port_sends(net);
+  const bool equal = alike(net);
+  if (!equal) steps = busiest_port_sends(net);
   const Seconds once = steps * latency + (n - 1) / n * ask.bytes / all_ports;
-  const std::string count = in_steps ? "sum(A-1)" : fmt::format("{:g}", steps);
+  const std::string count = equal ? "sum(A-1)" : fmt::format("{:g}", steps);
   return {rounds(ask.kind) * once,
           times(ask.kind,
                 fmt::format("{} * a + (N-1)/N * V/(all ports: {})", count, to_text(all_ports))),
-          in_steps || latency == Seconds{}};
+          equal || latency == Seconds{}};
 }
 
 double sends_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
-  const double lanes = static_cast<double>(net.axes.size()) * (both_directions(net) ? 2 : 1);
+  const auto k = static_cast<double>(net.axes.size());
+  const double lanes = k * (both_directions(net) ? 2 : 1);
   double sends = net.ranks() - 1;
-  if (alike(net)) sends = static_cast<double>(net.axes.size()) * (net.axes[0].size - 1);
+  if (in_steps(net)) {
+    sends = 0;
+    for (const GroupAxis& axis : net.axes) sends += steps_along(ask, axis);
+  } else if (ask.merged) {
+    sends = k;
+  }
   return rounds(ask.kind) * lanes * sends;
 }
 
@@ -169,7 +235,7 @@ CollectivePlan plan_by_axis(const CollectiveAsk& ask, const GroupNet& net,
   const bool both = two_way(net);
   const char* name = levels(net) ? "hierarchical" : "axis-by-axis";
   return from_gather(ask.kind, [&](int d) {
-    return gather_in_steps(frame(name, net, fold, piece_shares({1.0}, both)),
+    return gather_in_steps(frame(name, net, fold, piece_shares({1.0}, both), ask.merged),
                            pipelines({outside_in(net)}, d, both));
   });
 }
@@ -195,7 +261,7 @@ ClosedForm form_by_axis(const CollectiveAsk& ask, const GroupNet& net) {
 
 double sends_by_axis(const CollectiveAsk& ask, const GroupNet& net) {
   double steps = 0;
-  for (const GroupAxis& axis : net.axes) steps += axis.size - 1;
+  for (const GroupAxis& axis : net.axes) steps += steps_along(ask, axis);
   return rounds(ask.kind) * steps * (two_way(net) ? 2 : 1);
 }
 

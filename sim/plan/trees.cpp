@@ -29,10 +29,9 @@ void each_passage(const Forest& forest, int pieces, Visit visit) {
   const int slots = first_slots + forest.period * (pieces - 1);
   for (int slot = 0; slot < slots; ++slot) {
     throw_if_interrupted();
-    for (int first = slot % forest.period; first < first_slots && first <= slot;
-         first += forest.period) {
+    const int oldest = std::max(slot % forest.period, slot - forest.period * (pieces - 1));
+    for (int first = oldest; first < first_slots && first <= slot; first += forest.period) {
       const int piece = (slot - first) / forest.period;
-      if (piece >= pieces) continue;
       for (const std::uint32_t e : edges[static_cast<std::size_t>(first)]) {
         visit(Passage{slot, e, piece});
       }

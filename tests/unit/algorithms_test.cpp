@@ -247,6 +247,53 @@ TEST_CASE(
   }
 }
 
+namespace {
+
+// Bytes that every link carries.
+std::vector<double> carried(const OpGraph& graph) {
+  std::vector<double> bytes(graph.links.size(), 0.0);
+  for (const Op& op : graph.ops) {
+    if (op.kind != OpKind::transfer) continue;
+    for (const std::uint32_t link : graph.route(op.route)) bytes[link] += op.bytes.v;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("the fluid grain puts on every link what the sends do") {
+  for (const Case& c : all_cases()) {
+    // The parts of a composite run in all groups, also where the root is not.
+    if (c.row->parts != nullptr && rooted(c.ask.kind)) continue;
+    CAPTURE(text(c));
+    const std::vector<double> sends = carried(lowered(c, Seconds{}, true).graph);
+    const std::vector<double> fluid = carried(lowered(c, Seconds{}, true, Grain::fluid).graph);
+    REQUIRE(sends.size() == fluid.size());
+    for (std::size_t link = 0; link < sends.size(); ++link) {
+      CAPTURE(link);
+      CHECK(std::abs(fluid[link] - sends[link]) <= 1e-12 * kV.v);
+    }
+  }
+}
+
+TEST_CASE("a merged plan has no more sends than its row estimates, and never more than the plan") {
+  int shorter = 0;
+  for (const Case& c : all_cases()) {
+    CAPTURE(text(c));
+    const Cluster made = cluster(c.network);
+    const GroupNet net = group_net(made, all_axes(made));
+    CollectiveAsk merged = c.ask;
+    merged.merged = true;
+    double sends = 0;
+    for (const Send& send : c.row->plan(merged, net, net.sizes()).sends)
+      sends += send.is_join() ? 0 : 1;
+    CHECK(sends <= c.row->sends_per_rank(merged, net) * net.ranks() * (1 + 1e-12));
+    CHECK(sends <= c.row->sends_per_rank(c.ask, net) * net.ranks() * (1 + 1e-12));
+    shorter += sends < c.row->sends_per_rank(c.ask, net) * net.ranks() / 2;
+  }
+  CHECK(shorter > 20);
+}
+
 TEST_CASE("a plan has the number of sends that its row estimates") {
   for (const Case& c : all_cases()) {
     CAPTURE(text(c));
