@@ -396,7 +396,7 @@ Json one_document(const CollectiveArguments& args, const Result& result) {
 std::vector<std::string> estimates(const std::vector<CollectiveRequest>& requests) {
   std::vector<std::string> said;
   for (const CollectiveRequest& request : requests) {
-    const CollectiveInstance one = describe_call(request.calls.front(), request.cluster, {});
+    const CollectiveInstance one = describe_on_links(request.calls.front(), request.cluster, {});
     const std::string text =
         fmt::format("the latency term in the closed form of {} is an estimate", one.algorithm);
     if (!one.exact && std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
@@ -410,7 +410,7 @@ std::vector<SweepPoint> simulate_all(const Reading& reading) {
   OpGraph graph;
   for (const CollectiveRequest& request : reading.requests) {
     const CollectiveCall& call = request.calls.front();
-    const CollectiveInstance described = describe_call(call, request.cluster, {});
+    const CollectiveInstance described = describe_on_links(call, request.cluster, {});
     // In pieces, of parts, and with ranks that do unlike things, a plan depends on the size.
     const AlgorithmRow* row = call.algorithm;
     const bool scales = row == nullptr || (row->pieces == nullptr && row->parts == nullptr &&
@@ -429,7 +429,7 @@ std::vector<SweepPoint> simulate_all(const Reading& reading) {
 Sweep simulate_sweep(const CollectiveArguments& args, const Reading& reading) {
   const CollectiveRequest& request = reading.requests.front();
   const CollectiveCall& call = request.calls.front();
-  const CollectiveInstance described = describe_call(call, request.cluster, {});
+  const CollectiveInstance described = describe_on_links(call, request.cluster, {});
   Sweep sweep;
   sweep.kind = call.ask.kind;
   sweep.axes = axis_names(mesh_of(request), call.axes);

@@ -34,11 +34,16 @@ AlgorithmChoice cheapest_of(const CollectiveAsk& ask, const Cluster& cluster, co
   const Choice choice = by_plan ? *by_plan : choose_algorithm(ask, net);
   if (choice.best == nullptr) return {};
   std::string reason = fmt::format("{} ({}): ", choice.best->name, to_text(choice.best_time));
-  if (choice.runner_up == nullptr) return {choice.best, reason + "the only one that suits"};
+  const char* left = ask.pieces > 0   ? " of those that cut the data into pieces"
+                     : ask.window > 0 ? " of those with a window of sends"
+                                      : "";
+  if (choice.runner_up == nullptr) {
+    return {choice.best, fmt::format("{}the only one{} that suits", reason, left)};
+  }
   reason += by_plan      ? "shortest with the sends of each candidate laid over these links"
             : net.uneven ? "smallest closed form with the slowest link's W1"
                          : "smallest closed form";
-  return {choice.best, fmt::format("{}, then {} ({})", reason, choice.runner_up->name,
+  return {choice.best, fmt::format("{}{}, then {} ({})", reason, left, choice.runner_up->name,
                                    to_text(choice.runner_up_time))};
 }
 
@@ -105,6 +110,19 @@ CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& clus
   return instance;
 }
 
+CollectiveInstance describe_on_links(const CollectiveCall& call, const Cluster& cluster,
+                                     std::vector<std::string> axis_names) {
+  CollectiveInstance instance = describe_call(call, cluster, std::move(axis_names));
+  if (call.algorithm == nullptr) return instance;
+  const std::optional<Seconds> time =
+      plan_time(*call.algorithm, call.ask, cluster, group_net(cluster, call.axes));
+  if (!time) return instance;
+  instance.analytic = *time;
+  instance.formula =
+      "longest chain of sends, each a and what its phase puts on its most loaded link";
+  return instance;
+}
+
 void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& pos) {
   if (ops <= kMostOps) return;
   throw ConfigError(
@@ -134,7 +152,7 @@ Lowered lower_collectives(const CollectiveRequest& request) {
   const OpId start = builder.join({}, 0, start_origin);
   for (const CollectiveCall& call : request.calls) {
     const std::vector<std::string> names = axis_names(plan.mesh, call.axes);
-    CollectiveInstance instance = describe_call(call, plan.cluster, names);
+    CollectiveInstance instance = describe_on_links(call, plan.cluster, names);
     const std::uint32_t origin = builder.origin(
         {.name = fmt::format("{} over {}", to_text(call.ask.kind), fmt::join(names, ", ")),
          .stream = fmt::format("{}{}", fmt::join(names, ","), plan.collectives.size()),

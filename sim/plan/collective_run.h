@@ -31,6 +31,11 @@ std::string algorithm_suggestion(const std::string& wrong);
 CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& cluster,
                                  std::vector<std::string> axis_names);
 
+// The same for one collective by itself: where single links differ, its plan laid over them
+// (plan/plan_time.h) in place of the closed form, within that one's limits.
+CollectiveInstance describe_on_links(const CollectiveCall& call, const Cluster& cluster,
+                                     std::vector<std::string> axis_names);
+
 // Collectives that start together, all groups of the mesh at once.
 struct CollectiveRequest {
   Cluster cluster;

@@ -9,6 +9,7 @@
 #include "plan/algorithm_parts.h"
 #include "plan/composite.h"
 #include "plan/permute.h"
+#include "plan/plan_time.h"
 #include "plan/routed_load.h"
 
 namespace shardsim {
@@ -109,7 +110,10 @@ const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   const CollectivePlan plan = row.plan(ask, net, fold);
   const bool every_send = grain_ == Grain::flow || plan.pipelined;
   std::optional<Seconds> alone;
-  if (!every_send && (!alike || plan.unordered)) alone = row.closed_form(call.ask, net).time;
+  if (!every_send) {
+    alone = plan_time(row, call.ask, builder_.cluster(), net);
+    if (!alone && (!alike || plan.unordered)) alone = row.closed_form(call.ask, net).time;
+  }
   CollectiveTemplate made = every_send ? flow_template(builder_, plan, net)
                                        : fluid_template(builder_, plan, net, alone, ask.bytes);
   if (sharing_ == Sharing::by_collectives) count_as_one(builder_, made);

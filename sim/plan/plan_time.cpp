@@ -90,6 +90,14 @@ Seconds plan_time(const CollectivePlan& plan, const Cluster& cluster, const Grou
   return latest;
 }
 
+std::optional<Seconds> plan_time(const AlgorithmRow& row, const CollectiveAsk& ask,
+                                 const Cluster& cluster, const GroupNet& net) {
+  if (!net.uneven || net.graph != nullptr) return std::nullopt;
+  if (row.sends_per_rank(ask, net) * cluster.devices() > kMostSends) return std::nullopt;
+  throw_if_interrupted();
+  return plan_time(row.plan(ask, net, net.sizes()), cluster, net, ask.bytes);
+}
+
 std::optional<Choice> choose_by_plan_time(const CollectiveAsk& ask, const Cluster& cluster,
                                           const GroupNet& net) {
   if (!net.uneven || net.graph != nullptr) return std::nullopt;
@@ -98,8 +106,7 @@ std::optional<Choice> choose_by_plan_time(const CollectiveAsk& ask, const Cluste
   for (const AlgorithmRow* row : rows) sends += row->sends_per_rank(ask, net) * cluster.devices();
   if (sends > kMostSends) return std::nullopt;
   return cheapest(rows, [&](const AlgorithmRow& row) {
-    throw_if_interrupted();
-    return plan_time(row.plan(ask, net, net.sizes()), cluster, net, ask.bytes);
+    return plan_time(row, ask, cluster, net).value_or(Seconds{});
   });
 }
 

@@ -18,9 +18,13 @@ namespace shardsim {
 Seconds plan_time(const CollectivePlan& plan, const Cluster& cluster, const GroupNet& net,
                   Bytes bytes);
 
+// That of a row's plan. Nothing where all links are alike, on a graph (its closed forms know every
+// link), and when the plan would have more than about half a million sends.
+std::optional<Seconds> plan_time(const AlgorithmRow& row, const CollectiveAsk& ask,
+                                 const Cluster& cluster, const GroupNet& net);
+
 // The algorithm with the smallest plan_time among those that `auto` considers, and the runner-up.
-// Nothing where all links are alike, on a graph (its closed forms know every link), and when the
-// plans would have more than about half a million sends.
+// Nothing where plan_time would say nothing of all of them together.
 std::optional<Choice> choose_by_plan_time(const CollectiveAsk& ask, const Cluster& cluster,
                                           const GroupNet& net);
 
