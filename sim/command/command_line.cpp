@@ -191,6 +191,7 @@ void declare_explain(CLI::App& app, ExplainArguments& args, Found& found) {
                   "row-major: the first mesh axis is major, as in JAX; or innermost-first");
   sub->add_option("--on-ambiguity", args.on_ambiguity,
                   "of a statement, as in run files: choose or error");
+  sub->add_option("--idle-axes", args.idle_axes, "of a statement, as in run files: leave or use");
   sub->add_option("--pass", args.pass,
                   "forward, backward or both (default both; of a statement, forward)");
   sub->add_option("--statement", args.statement, "of a file: only the one that makes this array");

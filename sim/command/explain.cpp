@@ -52,6 +52,7 @@ constexpr std::array kOptions = {
     OptionRow{"--latency", &ExplainArguments::latency, kStatement | kReshard},
     OptionRow{"--chip", &ExplainArguments::chip, kStatement | kReshard},
     OptionRow{"--on-ambiguity", &ExplainArguments::on_ambiguity, kStatement},
+    OptionRow{"--idle-axes", &ExplainArguments::idle_axes, kStatement},
     OptionRow{"--pass", &ExplainArguments::pass, kFile | kStatement},
     OptionRow{"--statement", &ExplainArguments::statement, kFile}};
 
@@ -151,6 +152,7 @@ ExplainSetting setting_of(const ExplainArguments& args, Form form, std::vector<A
                          {"row-major", "innermost-first"}, problems);
   setting.on_ambiguity =
       one_of("--on-ambiguity", args.on_ambiguity, "", {"choose", "error"}, problems);
+  setting.idle_axes = one_of("--idle-axes", args.idle_axes, "leave", {"leave", "use"}, problems);
   require_sizes("--dims", args.dims, "I=1024,J=4096", args, problems);
   require_sizes("--mesh", args.mesh, "X=4,Y=2", args, problems);
   dims = sizes_of("--dims", args.dims, problems);

@@ -13,7 +13,7 @@ namespace shardsim {
 // As written on the command line; empty: not given.
 struct ExplainArguments {
   std::string subject, mesh, dims, dtype, topology, bandwidth, latency, chip, device_order,
-      on_ambiguity, pass, statement;
+      on_ambiguity, idle_axes, pass, statement;
   std::string format = "text";
   std::vector<std::string> set;
 };

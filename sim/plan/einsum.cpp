@@ -48,6 +48,7 @@ std::string text_of(const EinsumPlanner& p, const EinsumCandidate& c) {
 }
 
 std::string pin_of(const EinsumPlanner& p, const EinsumCandidate& c) {
+  if (!c.idle.empty()) return c.idle;
   for (std::size_t a = 0; a < p.axes.size(); ++a) {
     if (!p.axes[a].allowed[c.picks[a]]) return p.axes[a].forbids;
   }
@@ -186,9 +187,7 @@ void check_unreduced(EinsumPlanner& p) {
   }
 }
 
-}  // namespace
-
-EinsumPlan plan_einsum(const Layer& layer, PriceBook& pricing, const Einsum& einsum) {
+EinsumPlanner planner(const Layer& layer, PriceBook& pricing, const Einsum& einsum) {
   EinsumPlanner p{layer, pricing, einsum, {einsum.in[0].layout, einsum.in[1].layout}, {}, {}, {}};
   p.plan.cases = axis_cases(pricing.mesh(), einsum);
   check_unreduced(p);
@@ -199,10 +198,44 @@ EinsumPlan plan_einsum(const Layer& layer, PriceBook& pricing, const Einsum& ein
     AxisChoice choice = choice_of(p, axis.name);
     if (!choice.options.empty()) p.axes.push_back(std::move(choice));
   }
+  return p;
+}
+
+// Axes that no layout here uses: a plan that does is never taken, but listed where it is cheaper.
+void list_idle(const EinsumPlanner& p, const EinsumCandidate& taken,
+               std::vector<EinsumCandidate>& tried) {
+  const Einsum& e = p.einsum;
+  if (!free_hand(p) || e.freedom != ReshardFreedom::used_axes || !taken.refused.empty()) return;
+  Names idle;
+  for (const MeshAxis& axis : p.mesh().axes) {
+    const auto used = [&](const Sharding& layout) {
+      return layout.dim_of_axis(axis.name) != nullptr || has(layout.unreduced, axis.name);
+    };
+    if (axis.size > 1 && !used(p.given[0]) && !used(p.given[1]) && !used(*e.wish)) {
+      idle.push_back(axis.name);
+    }
+  }
+  if (idle.empty()) return;
+  Einsum free = e;
+  free.freedom = free.in[0].freedom = free.in[1].freedom = ReshardFreedom::any;
+  EinsumPlanner all = planner(p.layer, p.pricing, free);
+  std::vector<EinsumCandidate> others = candidates(all);
+  EinsumCandidate& best = others[best_of(others)];
+  if (same_price(best, taken) || best.price() > taken.price()) return;
+  best.idle = fmt::format("it uses {}, which the statement leaves idle (idle_axes: use takes it)",
+                          fmt::join(idle, ", "));
+  tried.push_back(std::move(best));
+}
+
+}  // namespace
+
+EinsumPlan plan_einsum(const Layer& layer, PriceBook& pricing, const Einsum& einsum) {
+  EinsumPlanner p = planner(layer, pricing, einsum);
   std::vector<EinsumCandidate> tried = candidates(p);
   const std::size_t taken = best_of(tried);
   p.plan.operands = tried[taken].operands;
   p.plan.out = tried[taken].out;
+  list_idle(p, tried[taken], tried);
   list_plans(p, taken, tried);
   explain_moves(p);
   return std::move(p.plan);

@@ -42,14 +42,14 @@ bool wish_lacks(const EinsumPlanner& p, const std::string& axis) {
 }
 
 // Whether the axis may cut any dim: the output's layout is given, no preset has a say in any of the
-// three arrays, none is a partial sum over it, and the statement uses it at all.
+// three arrays, none is a partial sum over it, and the statement uses it or may use idle axes.
 bool anywhere(const EinsumPlanner& p, const std::string& axis) {
   const Sharding* wish = p.einsum.wish;
   if (wish == nullptr) return false;
   for (const ReshardFreedom freedom : {p.in(0).freedom, p.in(1).freedom, p.einsum.freedom}) {
     if (freedom == ReshardFreedom::straight) return false;
   }
-  bool used = false;
+  bool used = p.einsum.freedom == ReshardFreedom::any;
   for (const Sharding* layout : {&p.given[0], &p.given[1], wish}) {
     if (has(layout->unreduced, axis)) return false;
     used = used || layout->dim_of_axis(axis) != nullptr;

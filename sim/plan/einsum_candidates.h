@@ -48,6 +48,7 @@ struct EinsumCandidate {
   Bytes bytes;
   std::vector<std::string> diagonal;  // axes over which only the diagonal blocks are computed
   std::string refused;                // why it cannot be taken at all
+  std::string idle;                   // why it is not, though it could: axes left idle
 
   Seconds price() const { return communication + compute; }
 };

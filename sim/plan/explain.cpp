@@ -207,7 +207,8 @@ Explanation explain_statement(const Statement& statement, const ExplainSetting& 
                          prices,
                          nullptr,
                          setting.on_ambiguity == "error",
-                         setting.on_ambiguity != "choose"};
+                         setting.on_ambiguity != "choose",
+                         setting.idle_axes == "use"};
   ShardedLayer sharded = shard(input, problems);
   require_stated_sums(layer, layouts, sharded, problems);
   if (problems.size() != before) return result;

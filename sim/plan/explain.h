@@ -26,6 +26,7 @@ struct ExplainSetting {
   std::string dtype = "bf16";
   std::string order = "row-major";  // or innermost-first: the first mesh axis is minor
   std::string on_ambiguity;         // error, choose, or empty: as a run file without it
+  std::string idle_axes = "leave";  // or use
   bool priced = false;              // a bandwidth is known
   std::string chip;                 // of a statement: its name and
   std::optional<ChipRates> rates;   // what it computes at; none: no seconds

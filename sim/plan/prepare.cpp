@@ -228,6 +228,7 @@ class Planner {
             run_.recompute,
             spec_.on_ambiguity.value == "error",
             spec_.on_ambiguity.value != "choose",
+            spec_.idle_axes.value == "use",
             run_.attention};
   }
 

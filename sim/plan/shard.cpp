@@ -235,7 +235,8 @@ std::vector<std::string> padding_of(const ShardInput& input, const ShardedLayer&
 ReshardFreedom freedom_of(const ShardInput& input, int tensor) {
   const bool free = input.layouts.timings.empty() ||
                     input.layouts.tensors[static_cast<std::size_t>(tensor)].stated;
-  return free ? ReshardFreedom::used_axes : ReshardFreedom::straight;
+  if (!free) return ReshardFreedom::straight;
+  return input.use_idle_axes ? ReshardFreedom::any : ReshardFreedom::used_axes;
 }
 
 ShardedLayer shard(const ShardInput& input, std::vector<Problem>& problems) {

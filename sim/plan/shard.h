@@ -40,6 +40,7 @@ struct ShardInput {
   const RecomputeRow* recompute = nullptr;  // nullptr: nothing is
   bool refuse_ties = false;                 // on_ambiguity: error
   bool refuse_clash = false;                // of batch dims, unless on_ambiguity: choose is written
+  bool use_idle_axes = false;               // idle_axes: use
   const AttentionRow* attention = &attention_rows().front();
 };
 
@@ -47,7 +48,7 @@ struct ShardInput {
 ShardedLayer shard(const ShardInput& input, std::vector<Problem>& problems);
 
 // What a reshard of this tensor may do: presets move arrays as their authors do; tables and layers
-// without presets are free, but for idle axes, which statements leave alone.
+// without presets are free, but for idle axes unless they are asked for.
 ReshardFreedom freedom_of(const ShardInput& input, int tensor);
 
 // Every padded dim of the steps' layouts, once, in words.

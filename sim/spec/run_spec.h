@@ -241,6 +241,7 @@ struct RunSpec {
   SourcePos sharding_pos;
   std::vector<Chosen<std::string>> tensors;
   Chosen<std::string> on_ambiguity;  // choose (default) | error
+  Chosen<std::string> idle_axes;     // leave (default) | use
   std::vector<AlgorithmSpec> collectives;
   Chosen<std::string> recompute;  // default: none
   Chosen<std::string> attention;  // row of the table of attention kernels; default: flash

@@ -163,6 +163,16 @@ std::vector<Field> sharding_fields() {
        "choose also moves the cheaper operand when a batch dim is cut differently in the two",
        [](RunSpec& r, V v, Problems&) { r.on_ambiguity = v.as<std::string>(); },
        {"choose", "error"}},
+      {"run",
+       "idle_axes",
+       choice,
+       false,
+       "leave",
+       "mesh axes that the layouts of a statement or move do not use: leave them, as textbooks do, "
+       "or use them to cut work and collectives where the forward pass is then cheaper; presets "
+       "always leave them",
+       [](RunSpec& r, V v, Problems&) { r.idle_axes = v.as<std::string>(); },
+       {"leave", "use"}},
       {"run", "collectives", map, false, "", "the algorithm of a kind of collective"},
       {"run", "collectives.*", name, false, "the topology's",
        "a name from shardsim list collectives",

@@ -66,7 +66,7 @@ def alias_bomb():
 
 
 MAP = ("expected a map with name, cluster, mesh, model, layer, dims, layers, batch, precision, "
-       "sharding, tensors, on_ambiguity, collectives, recompute or notes")
+       "sharding, tensors, on_ambiguity, idle_axes, collectives, recompute or notes")
 
 
 def ledger_row(claim):

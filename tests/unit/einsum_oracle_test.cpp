@@ -39,6 +39,9 @@ struct Question {
   Layer layer;
   std::array<Names, 3> dims;  // of A, B2 and C
   std::array<Sharding, 3> layouts;
+  bool idle = false;  // axes that none of them uses may be used
+
+  ReshardFreedom freedom() const { return idle ? ReshardFreedom::any : ReshardFreedom::used_axes; }
 };
 
 bool in_list(const Names& list, const std::string& name) {
@@ -57,12 +60,15 @@ bool fit(const Sharding& a, const Sharding& b, const Names& axes) {
   });
 }
 
-// Axes that none of the three arrays uses are not used.
+bool uses(const Question& q, const std::string& axis) {
+  return std::any_of(q.layouts.begin(), q.layouts.end(),
+                     [&](const Sharding& layout) { return layout.dim_of_axis(axis) != nullptr; });
+}
+
+// Axes that none of the three arrays uses are not used, unless they are asked for.
 bool in_scope(const Question& q, const Sharding& a, const Sharding& b, const std::string& axis) {
-  const bool used = std::any_of(q.layouts.begin(), q.layouts.end(), [&](const Sharding& layout) {
-    return layout.dim_of_axis(axis) != nullptr;
-  });
-  return used || (a.dim_of_axis(axis) == nullptr && b.dim_of_axis(axis) == nullptr);
+  return q.idle || uses(q, axis) ||
+         (a.dim_of_axis(axis) == nullptr && b.dim_of_axis(axis) == nullptr);
 }
 
 class Oracle {
@@ -104,8 +110,7 @@ class Oracle {
   Seconds moved(const std::string& name, const Sharding& from, const Sharding& to) {
     const auto [at, fresh] = known_.try_emplace(name + to_text(from) + to_text(to));
     if (fresh) {
-      at->second =
-          reshard(q_.layer, pricing_, {name, 2}, from, to, ReshardFreedom::used_axes).price;
+      at->second = reshard(q_.layer, pricing_, {name, 2}, from, to, q_.freedom()).price;
     }
     return at->second;
   }
@@ -124,6 +129,7 @@ EinsumPlan plan_of(const Question& q, PriceBook& pricing) {
   einsum.out = {"C", 2};
   einsum.out_dims = q.dims[2];
   einsum.wish = &q.layouts[2];
+  einsum.freedom = einsum.in[0].freedom = einsum.in[1].freedom = q.freedom();
   return plan_einsum(q.layer, pricing, einsum);
 }
 
@@ -137,7 +143,8 @@ const std::vector<Form> kForms = {
     {"C[I] = A[I,J] * B2[J]", {{{"I", "J"}, {"J"}, {"I"}}}},
 };
 
-Question random_question(std::mt19937& random, const Mesh& m) {
+// With an idle axis if idle ones may be used.
+Question random_question(std::mt19937& random, const Mesh& m, bool idle) {
   const Form& form = kForms[random() % kForms.size()];
   const int sizes[] = {6, 16, 64, 512, 4096};
   std::vector<std::pair<std::string, int>> dims;
@@ -149,8 +156,11 @@ Question random_question(std::mt19937& random, const Mesh& m) {
   std::vector<Problem> problems;
   Question q{make_layer(model({form.text}, dims), batch(1, 1), 1, problems), form.dims, {}};
   REQUIRE(problems.empty());
+  q.idle = idle;
+  Names axes = m.names();
+  if (idle) axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(random() % axes.size()));
   for (std::size_t i = 0; i < 3; ++i) {
-    const std::vector<Sharding> all = layouts_of(form.dims[i], m.names());
+    const std::vector<Sharding> all = layouts_of(form.dims[i], axes);
     q.layouts[i] = all[random() % all.size()];
   }
   return q;
@@ -174,10 +184,10 @@ void never_beaten(const Question& q, PriceBook& pricing) {
   CHECK(taken.v >= least.v * (1 - 1e-9));  // the oracle tries it, too
 }
 
-void never_beaten(const Mesh& m, int questions) {
+void never_beaten(const Mesh& m, int questions, bool idle = false) {
   PriceBook pricing = torus_pricing(m);
   std::mt19937 random(7);
-  for (int n = 0; n < questions; ++n) never_beaten(random_question(random, m), pricing);
+  for (int n = 0; n < questions; ++n) never_beaten(random_question(random, m, idle), pricing);
 }
 
 TEST_CASE("no operand layouts are cheaper than the plan taken: one axis of 8") {
@@ -186,6 +196,42 @@ TEST_CASE("no operand layouts are cheaper than the plan taken: one axis of 8") {
 
 TEST_CASE("no operand layouts are cheaper than the plan taken: a torus of 4 x 2") {
   never_beaten(mesh({{"X", 4}, {"Y", 2}}), 150);
+}
+
+TEST_CASE("no operand layouts are cheaper than the plan taken: idle axes that may be used") {
+  never_beaten(mesh({{"X", 4}, {"Y", 2}}), 150, true);
+  never_beaten(mesh({{"X", 8}}), 50, true);
+}
+
+// What is not taken because axes are left idle is what is taken when they need not be.
+TEST_CASE("a cheaper plan over idle axes is listed, or taken on request") {
+  const Mesh m = mesh({{"X", 4}, {"Y", 2}});
+  PriceBook pricing = torus_pricing(m);
+  std::mt19937 random(7);
+  int cheaper = 0;
+  for (int n = 0; n < 100; ++n) {
+    Question q = random_question(random, m, true);
+    const PricedPlan asked = plan_of(q, pricing).plans[0];
+    q.idle = false;
+    const EinsumPlan plan = plan_of(q, pricing);
+    const auto listed = std::find_if(plan.plans.begin(), plan.plans.end(), [](const PricedPlan& p) {
+      return p.verdict.find("leaves idle (idle_axes: use takes it)") != std::string::npos;
+    });
+    CAPTURE(asked.text);
+    CAPTURE(plan.plans[0].text);
+    if (listed == plan.plans.end()) {
+      CHECK(asked.communication.v >= plan.plans[0].communication.v * (1 - 1e-9));
+      continue;
+    }
+    ++cheaper;
+    CHECK(listed->text == asked.text);
+    CHECK(listed->communication == asked.communication);
+    CHECK(listed->flops == asked.flops);
+    const auto price = [](const PricedPlan& p) { return p.communication + p.extra_compute; };
+    CHECK(price(*listed) < price(plan.plans[0]));
+  }
+  CHECK(cheaper > 10);
+  CHECK(cheaper < 100);
 }
 
 TEST_CASE("no operand layouts are cheaper than the plan taken: other rows of the contracted dim") {

@@ -216,6 +216,7 @@ Case random_case(Dice& dice, const Network& n) {
     if (!dice.one_in(4)) c.tensors.push_back(random_layout(dice, tensor, n.mesh));
   }
   c.recompute = recomputations()[dice.below(recomputations().size())].name;
+  c.use_idle_axes = dice.one_in(3);
   return c;
 }
 
@@ -258,6 +259,7 @@ TEST_CASE("proof: 2,000 random statements, layouts and meshes") {
     CAPTURE(statements);
     CAPTURE(c.tensors);
     CAPTURE(c.recompute);
+    CAPTURE(c.use_idle_axes);
     CAPTURE(cut.result.padding);
     const int microbatches = dice.one_in(4) ? 2 : 1;
     CAPTURE(microbatches);

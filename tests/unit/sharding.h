@@ -214,6 +214,7 @@ struct Case {
   std::string recompute = "none";
   bool refuse_ties = false;
   bool refuse_clash = false;
+  bool use_idle_axes = false;
   std::string attention = "flash";
 };
 
@@ -261,7 +262,8 @@ inline Sharded shard_case(const Case& c, bool with_backward = true) {
   PriceBook prices = torus_pricing(c.mesh);
   const ShardInput input{s.layer,       s.layouts,      c.mesh,
                          c.precision,   prices,         find_recompute(c.recompute),
-                         c.refuse_ties, c.refuse_clash, find_attention(c.attention)};
+                         c.refuse_ties, c.refuse_clash, c.use_idle_axes,
+                         find_attention(c.attention)};
   s.result = shard(input, s.problems);
   if (with_backward && s.problems.empty()) append_backward(input, s.result);
   return s;
