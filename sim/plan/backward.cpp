@@ -10,6 +10,7 @@
 #include "plan/backward_gradients.h"
 #include "plan/cost.h"
 #include "plan/einsum.h"
+#include "plan/norm_parts.h"
 #include "plan/reshard.h"
 
 namespace shardsim {
@@ -49,12 +50,14 @@ void name_regather_cases(const std::string& weight, ShardedStatement& step) {
   }
 }
 
-// Indices of a statement's operands, activations before weights: the gradients that others wait for
-// come first.
+// Indices of a statement's operands that get gradients, activations before weights: those that
+// others wait for come first.
 std::vector<std::size_t> gradient_order(const Backward& b, const LayerStatement& st) {
   std::vector<std::size_t> order;
+  if (shifts_rows(b.in.layer, st.out)) return order;
   for (const bool parameters : {false, true}) {
     for (std::size_t i = 0; i < st.in.size(); ++i) {
+      if (shifts_rows(b.in.layer, st.in[i])) continue;
       if (is_parameter(b, st.in[i]) == parameters) order.push_back(i);
     }
   }
@@ -164,7 +167,8 @@ void normalize_adjoint(Backward& b, const LayerStatement& st, const ShardedState
       fmt::format("{} = sum of {} * {}({})", da, dc, st.function, x)};
   ShardedStatement step = new_step(StatementKind::normalize, texts[i]);
   std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
-  if (i > 0) reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
+  const bool exponentials = takes_maximum(st);
+  if (i > 0 || exponentials) reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
   reads.push_back(read_array(b, st.in[1], forward.operands[1], step));
   if (i < 2 && st.in.size() > 2) {
     reads.push_back(read_array(b, st.in[2], forward.operands[2], step));
@@ -203,7 +207,9 @@ void sums_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement&
   ShardedStatement step =
       new_step(StatementKind::sums, fmt::format("d{} += sums'({}) * {}", x, x, ds));
   std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
-  reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
+  for (std::size_t i = 0; i < st.in.size(); ++i) {
+    reads.push_back(read_array(b, st.in[i], forward.operands[i], step));
+  }
   step.out = forward.operands[0];
   finish(b, std::move(step), reads, st.in[0]);
 }
@@ -307,7 +313,7 @@ void collect_copies(Backward& b) {
 void count_reads(Backward& b) {
   b.gradients.resize(b.in.layer.tensors.size());
   for (const LayerStatement& st : b.in.layer.statements) {
-    for (const int t : st.in) ++gradient(b, t).waiting;
+    for (const std::size_t i : gradient_order(b, st)) ++gradient(b, st.in[i]).waiting;
   }
   // Nothing in the layer reads its outputs: their gradients come from outside, complete.
   for (std::size_t t = 0; t < b.gradients.size(); ++t) {

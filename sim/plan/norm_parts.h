@@ -7,7 +7,7 @@
 //                                   Y[B, D_X] = layernorm(X, D)
 //
 // One sum for an RMS norm, x^2 (Zhang, Sennrich 2019, arXiv:1910.07467, eq. 4), two for a layer
-// norm, x and x^2, which give mean and variance (Ba et al. 2016, arXiv:1607.06450, eq. 3). Sums are
+// norm, x and x^2, which give mean and variance (Ba et al. 2016, arXiv:1607.06450, eq. 3). They are
 // fp32, as frameworks accumulate them. Adjoints, r = 1 / root, n = |D|, g = dY * scale:
 //
 //   RMS norm    y = x r,        r = (s2/n + eps)^-1/2
@@ -17,6 +17,17 @@
 //               for x
 //
 // The sums in ds1 and ds2 are partial, too, so the backward pass all-reduces as many bytes.
+//
+// A softmax takes one sum, too, s = sum exp(x - m), after the maximum m of each row, which is a
+// statement of its own (Milakov, Gimelshein 2018, arXiv:1805.02867, section 2):
+//
+//   Y = softmax(X[B, D_X], D)       Y.max[B]{max_X} = max over D of X, all-reduced: B * 4 bytes
+//                                   Y.sums[B, 1]{U_X} = sums of exp(x - m) over D, all-reduced
+//                                   Y[B, D_X] = softmax(X, D)
+//
+//   y = exp(x - m) / s,  dX = exp(x - m) (dY / s + ds),  ds = -sum(dY exp(x - m)) / s^2
+//
+// m shifts a row and y does not depend on it, so it takes no gradient.
 #pragma once
 
 #include <string>
@@ -27,17 +38,22 @@
 
 namespace shardsim {
 
-inline constexpr double kSumBytes = 4;  // fp32
+inline constexpr double kStatisticBytes = 4;  // fp32
 
-int sums_per_row(const LayerStatement& norm);  // 1 or 2; 0: it does not come apart
+int sums_per_row(const LayerStatement& norm);    // 1 or 2
+bool takes_maximum(const LayerStatement& norm);  // before the sums: a softmax
 std::string sums_name(const Layer& layer, const LayerStatement& norm);
+std::string maxima_name(const Layer& layer, const LayerStatement& norm);
+
+// Whether the tensor is the maxima of a softmax that was taken apart: no gradient is owed to it.
+bool shifts_rows(const Layer& layer, int tensor);
 
 // Of what blocks in this layout yield when they are reduced over `dim`: one number a row, a part of
 // it along the axes that cut the dim.
 Sharding parts_of_rows(const Sharding& rows, std::string_view dim,
                        Reduction reduction = Reduction::sum);
 
-// Replaces a norm by its two parts; returns the tensor of the sums, which comes last.
+// Replaces a norm by its parts; returns the tensor of the sums.
 // REQUIRES: the statement is a norm.
 int take_norm_apart(Layer& layer, Layouts& layouts, int statement);
 

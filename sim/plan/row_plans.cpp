@@ -46,17 +46,38 @@ bool cuts(const Sharder& s, const LayerStatement& st, const Sharding& rows) {
   return s.in.mesh.size_of(rows.find(st.over_dim)->axes) > 1;
 }
 
-// The all-reduce of the sums of a norm, and the pass over the rows that makes them.
-void add_sums(Sharder& s, const LayerStatement& st, std::vector<Sharding>& operands,
-              std::vector<double>& element_bytes, Candidate& c) {
-  const ArrayInfo sums{sums_name(s.in.layer, st), kSumBytes * sums_per_row(st)};
-  const Sharding parts = parts_of_rows(c.rows, st.over_dim);
-  const Sharding whole_sums{parts.dims, {}};
-  add(reshard(s.in.layer, s.in.prices, sums, parts, whole_sums, freedom_of(s.in, st.out)), c.before,
+// The all-reduce of a statistic of the rows, and the pass over them that makes it; `made` are those
+// that came before.
+struct Statistics {
+  std::vector<Sharding> layouts;
+  std::vector<double> element_bytes;
+};
+void add_statistic(Sharder& s, const LayerStatement& st, const ArrayInfo& statistic,
+                   Reduction reduction, Statistics& made, Candidate& c) {
+  const Sharding parts = parts_of_rows(c.rows, st.over_dim, reduction);
+  const Sharding all{parts.dims, {}};
+  add(reshard(s.in.layer, s.in.prices, statistic, parts, all, freedom_of(s.in, st.out)), c.before,
       c);
-  add_step(s, {c.rows}, {element_bytes[0], sums.element_bytes}, whole_sums, c);
-  operands.push_back(whole_sums);
-  element_bytes.push_back(sums.element_bytes);
+  std::vector<Sharding> read = {c.rows};
+  std::vector<double> element_bytes = {info(s, st.in[0]).element_bytes};
+  read.insert(read.end(), made.layouts.begin(), made.layouts.end());
+  element_bytes.insert(element_bytes.end(), made.element_bytes.begin(), made.element_bytes.end());
+  element_bytes.push_back(statistic.element_bytes);
+  add_step(s, read, std::move(element_bytes), all, c);
+  made.layouts.push_back(all);
+  made.element_bytes.push_back(statistic.element_bytes);
+}
+
+void add_statistics(Sharder& s, const LayerStatement& st, std::vector<Sharding>& operands,
+                    std::vector<double>& element_bytes, Candidate& c) {
+  Statistics made;
+  if (takes_maximum(st)) {
+    add_statistic(s, st, {maxima_name(s.in.layer, st), kStatisticBytes}, Reduction::max, made, c);
+  }
+  add_statistic(s, st, {sums_name(s.in.layer, st), kStatisticBytes * sums_per_row(st)},
+                Reduction::sum, made, c);
+  operands.insert(operands.end(), made.layouts.begin(), made.layouts.end());
+  element_bytes.insert(element_bytes.end(), made.element_bytes.begin(), made.element_bytes.end());
 }
 
 Candidate candidate(Sharder& s, const LayerStatement& st, const Sharding& rows) {
@@ -72,7 +93,7 @@ Candidate candidate(Sharder& s, const LayerStatement& st, const Sharding& rows) 
   if (st.kind == StatementKind::reduce) {
     out = parts_of_rows(rows, st.over_dim, reduction_of(st));
   } else if (cuts(s, st, rows)) {
-    add_sums(s, st, operands, element_bytes, c);
+    add_statistics(s, st, operands, element_bytes, c);
   }
   element_bytes.push_back(info(s, st.out).element_bytes);
   add_step(s, operands, std::move(element_bytes), out, c);
@@ -84,7 +105,7 @@ Candidate candidate(Sharder& s, const LayerStatement& st, const Sharding& rows) 
 }
 
 // Layouts of X to work in: with the dim whole, other dims as they lie and as the output has them;
-// and as it lies, unless the function needs whole rows.
+// and as it lies.
 std::vector<Sharding> layouts_of_rows(const Sharder& s, const LayerStatement& st,
                                       const Sharding& rows) {
   std::vector<Sharding> result;
@@ -99,7 +120,7 @@ std::vector<Sharding> layouts_of_rows(const Sharder& s, const LayerStatement& st
   };
   with_dim_whole(rows);
   if (const TensorLayout* w = wish(s, st.out)) with_dim_whole(w->held);
-  if (st.kind == StatementKind::reduce || sums_per_row(st) > 0) result.push_back(rows);
+  result.push_back(rows);
   return result;
 }
 

@@ -4,9 +4,7 @@
 //   parts    max, min: every device reduces its part of each row, an all-reduce combines the parts.
 //            norm, layernorm: every device adds up its part of each row, an all-reduce adds up the
 //            parts, and every device scales its block (plan/norm_parts.h); that reads the rows
-//            twice
-//
-// A softmax over a cut dim is gathered: it would be a max, a sum and a product, each its statement.
+//            twice. softmax: the same after an all-reduce of the maxima; three times
 //
 // A price is that of the operands' and the output's reshards, of the parts, and of the compute by
 // the roofline, unoverlapped. The least is taken; ties by fewer bytes, then the order above.

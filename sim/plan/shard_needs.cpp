@@ -275,7 +275,7 @@ Needs sums_needs(Sharder& s, const LayerStatement& st) {
   const Sharding rows = reduced(s, st, st.in[0], st.function);
   Sharding out = parts_of_rows(rows, st.over_dim);
   out.dims.push_back({tensor(s, st.out).dims.back(), {}});
-  return {{rows}, std::move(out), {}, {}, s.known.parted.at(st.out), ""};
+  return {row_operands(s, st, rows), std::move(out), {}, {}, s.known.parted.at(st.out), ""};
 }
 
 Needs normalize_needs(Sharder& s, const LayerStatement& st) {

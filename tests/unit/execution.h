@@ -346,7 +346,11 @@ class Execution {
       out.data = in[0]->data;
       return;
     }
-    if (function == "softmax") return softmax(*in[0], out);
+    if (function == "softmax") {
+      if (st.kind == StatementKind::norm) return softmax(*in[0], out);
+      if (st.kind == StatementKind::sums) return SoftmaxParts(*in[1]).add_up(*in[0], out);
+      return SoftmaxParts(*in[2]).forward(*in[0], *in[1], out);
+    }
     if (st.kind == StatementKind::norm) return norm(*in[0], scale(1), centred, out);
     if (st.kind == StatementKind::sums) return NormParts::add_up(*in[0], out);
     if (st.kind == StatementKind::normalize) {
@@ -379,7 +383,15 @@ class Execution {
     if (st.kind == StatementKind::reduce) {
       return extremes_gradient(*in[0], *in[1], *in[2], reduced_dim(st.operands[1], made), out);
     }
-    if (made.function == "softmax") return softmax_gradient(*in[0], *in[1], out);
+    if (made.function == "softmax") {
+      if (st.kind == StatementKind::norm) return softmax_gradient(*in[0], *in[1], out);
+      if (st.kind == StatementKind::sums) {
+        return SoftmaxParts(*in[2]).add_up_gradient(*in[0], *in[1], out);
+      }
+      const SoftmaxParts parts(*in[3]);
+      if (st.out_name == operand(0)) return parts.input_gradient(*in[0], *in[1], *in[2], out);
+      return parts.sums_gradient(*in[0], *in[1], *in[2], out);
+    }
     if (st.kind == StatementKind::norm) {
       const bool centred = made.function == "layernorm";
       const Block* scale = in.size() > 2 ? in[2] : nullptr;

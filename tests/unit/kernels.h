@@ -292,6 +292,47 @@ class NormParts {
   int count_ = 1;
 };
 
+// The parts of a softmax over the last dim, on blocks of rows: the maximum m of every whole row,
+// and the sum s of exp(x - m) over it.
+class SoftmaxParts {
+ public:
+  explicit SoftmaxParts(const Block& maxima) : maxima_(maxima) {}
+
+  void add_up(const Block& x, Block& sums) const {
+    each(x, [&](std::size_t i, std::size_t row, double e) {
+      static_cast<void>(i);
+      sums.data[row] += e;
+    });
+  }
+  void add_up_gradient(const Block& ds, const Block& x, Block& dx) const {
+    each(x, [&](std::size_t i, std::size_t row, double e) { dx.data[i] = e * ds.data[row]; });
+  }
+  void forward(const Block& x, const Block& sums, Block& y) const {
+    each(x, [&](std::size_t i, std::size_t row, double e) { y.data[i] = e / sums.data[row]; });
+  }
+  void input_gradient(const Block& dy, const Block& x, const Block& sums, Block& dx) const {
+    each(x, [&](std::size_t i, std::size_t row, double e) {
+      dx.data[i] = dy.data[i] * e / sums.data[row];
+    });
+  }
+  void sums_gradient(const Block& dy, const Block& x, const Block& sums, Block& ds) const {
+    each(x, [&](std::size_t i, std::size_t row, double e) {
+      ds.data[row] -= dy.data[i] * e / (sums.data[row] * sums.data[row]);
+    });
+  }
+
+ private:
+  template <class Visit>
+  void each(const Block& x, Visit visit) const {
+    const auto width = static_cast<std::size_t>(x.size.back());
+    for (std::size_t i = 0; i < x.data.size(); ++i) {
+      visit(i, i / width, std::exp(x.data[i] - maxima_.data[i / width]));
+    }
+  }
+
+  const Block& maxima_;
+};
+
 // Attention on local [B, T, heads, H] blocks, T and H whole; head n reads key head n / group.
 class Attention {
  public:

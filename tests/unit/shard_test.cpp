@@ -510,6 +510,17 @@ TEST_CASE("a norm over a cut dim adds up the sums of its parts, or gathers the r
        16 * 64 * 2,
        {"all-to-all dP over X: [B_X, T, M] -> [B, T, M_X]"}},
       {"norm", {"P[B,T_X,M]"}, {}, 0, {}},
+      {"softmax",
+       {"P[B,T,M_X]", "R[B,T,M_X]"},
+       {"all-reduce R.max over X: [B, T]{max_X} -> [B, T]",
+        "all-reduce R.sums over X: [B, T, 1]{U_X} -> [B, T, 1]"},
+       16 * 4,
+       {"all-reduce dR.sums over X: [B, T, 1]{U_X} -> [B, T, 1]"}},
+      {"softmax",
+       {"P[B,T,M_X]", "R[B,T,M]"},
+       {"all-gather P over X: [B, T, M_X] -> [B, T, M]"},
+       16 * 64 * 2,
+       {}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.function);
