@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include "report/reports.h"
@@ -136,6 +138,33 @@ std::string collective_rows(const Run& run, const Metrics& metrics) {
   return text;
 }
 
+// Whether it moves a parameter, "Wq", or its gradient, "dWq" (a name with W that a statement makes
+// is an activation's).
+bool of_weights(const ShardedLayer& layer, std::string_view tensor) {
+  if (tensor.starts_with("dW")) tensor.remove_prefix(1);
+  return tensor.starts_with('W') &&
+         std::none_of(layer.steps.begin(), layer.steps.end(),
+                      [&](const ShardedStatement& step) { return step.out_name == tensor; });
+}
+
+// "8 of activations 4697.6205 us, 2 of weights 0.2867 us": how many, and their times added up.
+std::string collectives_text(const Run& run, const Metrics& metrics) {
+  std::array<int, 2> count = {};
+  std::array<Seconds, 2> time = {};
+  for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
+    const std::size_t kind = of_weights(run.plan.layer, run.plan.collectives[i].tensor) ? 1 : 0;
+    ++count[kind];
+    time[kind] += metrics.collective_time[i];
+  }
+  std::vector<std::string> texts;
+  for (const std::size_t kind : {0u, 1u}) {
+    if (count[kind] == 0) continue;
+    texts.push_back(fmt::format("{} of {} {}", count[kind], kind == 0 ? "activations" : "weights",
+                                fine_text(time[kind])));
+  }
+  return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
 std::string share_of(Seconds part, Seconds whole) {
   return whole == Seconds{0} ? "" : fmt::format(" ({})", percent(part / whole));
 }
@@ -161,6 +190,7 @@ std::string run_table(const Run& run, const Metrics& metrics) {
     text += line("MFU", fmt::format("{} of {} {} per device{}", percent(*metrics.mfu),
                                     to_text(run.workload->peak), run.workload->peak_name, speed));
   }
+  text += line("collectives", collectives_text(run, metrics));
   return text + collective_rows(run, metrics) + link_lines(run, metrics) +
          assumption_lines(run.plan.assumptions);
 }

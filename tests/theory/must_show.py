@@ -438,6 +438,19 @@ def check_layers(report, binary):
             report.failed(what, f"the formula gives {units * unit:.4f} us")
 
 
+def check_activations_together(report, binary):
+    """`run` adds up collectives of activations apart from those of weights: the norms' gradients."""
+    for sharding, known in (("{tp: X}", "4 of activations 4697.6205 us\n"),
+                            ("{tp: X, sp: true}", "8 of activations 4697.6205 us, 2 of weights"),
+                            ("{tp: X, sp: true, regather: true}",
+                             "10 of activations 5872.0256 us, 2 of weights")):
+        with tempfile.TemporaryDirectory() as folder:
+            text = subprocess.run([binary, "run", "configs/runs/megatron-ring8.yaml", "--set",
+                                   f"sharding={sharding}", "--out", folder], capture_output=True,
+                                  text=True, timeout=60, check=True).stdout
+        report.holds(f"{sharding}: {known.strip()}", f"collectives  {known}" in text, text[:800])
+
+
 def check_recompute_mfu(report, binary):
     """Model FLOPs do not count what is repeated: MFU falls exactly as the step grows."""
     plain = run(binary, "megatron-ring8")
@@ -553,6 +566,7 @@ def main():
     guarded(report, "bytes over dp", check_bytes_over_dp, binary)
     guarded(report, "micro-batches", check_microbatches, binary)
     guarded(report, "layers", check_layers, binary)
+    guarded(report, "collectives together", check_activations_together, binary)
     guarded(report, "mfu of recomputation", check_recompute_mfu, binary)
     guarded(report, "copies of key/value heads", check_key_value_copies, binary)
     guarded(report, "SuperPod", check_superpod, binary)
