@@ -11,7 +11,7 @@ std::span<const EndRow> end_rows() {
       {"embedding", {"In[B,T,D] = Tok[B,T,V] * Wembed[V,D]"}, "Wembed", true},
       {"head",
        {"Y[B,T,D] = norm(Out[B,T,D], D, Wnorm[D])", "Logits[B,T,V] = Y[B,T,D] * Whead[D,V]",
-        "Loss = exp(Logits)"},
+        "Loss = softmax(Logits, V)"},
        "Whead",
        false}};
   return kRows;

@@ -4,7 +4,7 @@
 //   product
 //                                                      it shards like one, but nothing is
 //                                                      multiplied
-//   head        Y = norm(Out, D, Wnorm)   Logits[B,T,V] = Y * Whead[D,V]   Loss = exp(Logits)
+//   head        Y = norm(Out, D, Wnorm)   Logits[B,T,V] = Y * Whead[D,V]   Loss = softmax(Logits, V)
 //
 // so that tensor parallelism cuts the vocabulary of both, and an embedding over a cut vocabulary is
 // completed by an all-reduce (Shoeybi et al. 2019, arXiv 1909.08053, section 3). The loss stands
