@@ -6,6 +6,7 @@
 #include <array>
 
 #include "plan/graph_cluster.h"
+#include "plan/graph_paths.h"
 #include "plan/link_overrides.h"
 #include "plan/network_text.h"
 #include "plan/routes.h"

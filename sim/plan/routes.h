@@ -8,7 +8,7 @@
 // On an explicit graph, and inside a grid level where a link of that way is missing, a message
 // takes the paths with the fewest links there, whatever their latency, and is split evenly over all
 // of them; of more than kMostPaths (kMostDetours of a grid), over so many spread evenly among them
-// (the door to Boost.Graph). Devices pass messages on like switches.
+// (plan/graph_paths.h). Devices pass messages on like switches.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,8 @@ struct Route {
 // How the links along an axis are told: a message half round a ring of 16,384 passes 8,192.
 enum class Walks : std::uint8_t { link_by_link, in_stretches };
 
+class GraphPaths;
+
 // Keeps what it has found out about the graph.
 class Router {
  public:
@@ -58,18 +60,16 @@ class Router {
   std::vector<Route> neighbour(DeviceId from, DeviceId to, int axis, int direction);
 
  private:
-  struct Graph;
-  Graph& graph(int level);
+  GraphPaths& graph(int level);
   bool on_graph() const;
   // From `at` to `target`, which differ in no axis outside level `outermost`.
   std::vector<Route> within(int outermost, std::vector<int> at, const std::vector<int>& target);
-  // The paths with the fewest links inside a level that are taken, and how many.
+  // The paths with the fewest links inside a level that are taken.
   std::vector<Route> shortest(int level, DeviceId from, DeviceId to, int most);
-  int paths(int level, DeviceId from, DeviceId to, int most);
 
   const Cluster& cluster_;
   Walks walks_;
-  std::vector<std::unique_ptr<Graph>> graphs_;  // [levels] made when they are needed
+  std::vector<std::unique_ptr<GraphPaths>> graphs_;  // [levels] made when they are needed
 };
 
 std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to);
@@ -80,10 +80,6 @@ Route hop(const Cluster& cluster, DeviceId from, int axis, int direction);
 
 // Up to the switch of a star axis and back down to the same device; the latency counts once.
 Route through_switch(const Cluster& cluster, DeviceId device, int axis);
-
-// Two devices of one grid of a level, or of a graph, of which the second cannot be reached from the
-// first there.
-std::optional<std::pair<DeviceId, DeviceId>> unreachable_pair(const Cluster& cluster);
 
 // The devices or switches that a link leads from and to; nothing for a port of a switch and for one
 // past the end of a line.
