@@ -145,11 +145,19 @@ ClosedForm form_on_one_ring(const GroupAxis& axis, Bytes chunk) {
 
 // The rounds of the plan one after the other. While latencies have not passed, messages of a round
 // may not start together.
+// On lines they go unequally far, and no end is before that of the way from corner to corner.
 ClosedForm form_in_rounds(const GroupNet& net, Bytes chunk, std::string formula) {
   ClosedForm form{Seconds{}, std::move(formula)};
   for (const AllToAllRound& round : all_to_all_rounds(net)) {
     form.exact = form.exact && (form.time >= round.farthest || round.one_start());
     form.time = std::max(form.time, round.farthest) + (chunk / Bytes{1}) * round.busiest();
+  }
+  const auto line = [](const GroupAxis& axis) { return axis.wiring == Wiring::line; };
+  if (std::any_of(net.axes.begin(), net.axes.end(), line)) {
+    Seconds across;
+    for (const GroupAxis& axis : net.axes) across += most_hops(axis) * axis.latency;
+    form.time = std::max(form.time, across);
+    form.exact = false;
   }
   return form;
 }
@@ -161,23 +169,16 @@ ClosedForm form_on_levels(const GroupNet& net, Bytes chunk) {
   const auto late = [](const GroupAxis& axis) { return axis.latency > Seconds{}; };
   if (std::none_of(net.axes.begin(), net.axes.end(), late))
     return {(chunk / Bytes{1}) * all_to_all_load(net), formula};
-  ClosedForm form = form_in_rounds(net, chunk, formula + ", no sooner than a");
-  const auto line = [](const GroupAxis& axis) { return axis.wiring == Wiring::line; };
-  form.exact = form.exact && std::none_of(net.axes.begin(), net.axes.end(), line);
-  return form;
+  return form_in_rounds(net, chunk, formula + ", no sooner than a");
 }
 
 // A torus: the load of the busiest port, V*max(A)/(4*N*W) on equal even axes (Scaling Book ch. 3).
 ClosedForm form_on_torus(const GroupNet& net, Bytes chunk) {
   const std::string formula = "V/W1 * max over axes of (sum of hops)/(A*N)";
-  const bool lines = std::any_of(net.axes.begin(), net.axes.end(),
-                                 [](const GroupAxis& axis) { return axis.wiring == Wiring::line; });
   const bool late = std::any_of(net.axes.begin(), net.axes.end(),
                                 [](const GroupAxis& axis) { return axis.latency > Seconds{}; });
   if (!late) return {(chunk / Bytes{1}) * all_to_all_load(net), formula};
-  ClosedForm form = form_in_rounds(net, chunk, formula + kRounds);
-  form.exact = form.exact && !lines;  // there the messages of one round go unequally far
-  return form;
+  return form_in_rounds(net, chunk, formula + kRounds);
 }
 
 // A graph: the load of the busiest link, every message on its shortest paths.

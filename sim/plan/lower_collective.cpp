@@ -278,7 +278,10 @@ double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const F
     using Pairs = RoutedLoads::Pairs;
     messages *= RoutedLoads(net).mean_paths(routed ? Pairs::any : Pairs::next);
   }
-  const double ops = messages * (1 + links / 10) * weight;
+  double ops = messages * (1 + links / 10) * weight;
+  // What is not folded has links of its own, 2.2 KB each with all that is kept of one.
+  if (grain == Grain::fluid && fold.classes() > 1)
+    ops += 10.0 * fold.classes() * static_cast<double>(cluster.ports.size());
   const bool rounds = net.graph != nullptr && ask.kind == Collective::all_to_all;
   if (grain == Grain::flow || !rounds) return ops;
   return std::max(ops, (net.ranks() - 1.0) * static_cast<double>(cluster.cables.size()));
