@@ -31,6 +31,7 @@ Workload workload_of(const RunSpec& spec, const Prepared& run) {
   work.model_flops =
       run.sharded.model_flops * (static_cast<double>(run.layers) * run.batch.microbatches);
   work.peak_name = spec.precision.activations.given ? spec.precision.activations.value : "bf16";
+  work.memory = spec.memory_limit.given ? spec.memory_limit.value : spec.chip_spec.memory_capacity;
   for (const auto& [dtype, rate] : spec.chip_spec.peak) {
     if (dtype == work.peak_name) work.peak = rate;
   }

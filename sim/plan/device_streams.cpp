@@ -81,8 +81,9 @@ std::size_t DeviceStreams::description(const Move& move, const CollectiveCall& c
   return known->second;
 }
 
-void DeviceStreams::communicate(Classes classes, const Move& move, const StepPlace& place,
-                                ClassOps& at, std::string_view stream) {
+const Occurrence& DeviceStreams::communicate(Classes classes, const Move& move,
+                                             const StepPlace& place, ClassOps& at,
+                                             std::string_view stream) {
   const CollectiveCall call = call_of_move(move);
   const std::size_t number = description(move, call, place.pass);
   const std::string axes = fmt::format("{}", fmt::join(move.what->axes, ","));
@@ -105,8 +106,10 @@ void DeviceStreams::communicate(Classes classes, const Move& move, const StepPla
   if (share > 0) {
     for (const std::uint32_t c : classes) builder_.hold({c, share, arrived[c], tail[c]});
   }
-  plan_.collectives[number].times.push_back({place.layer, place.microbatch, place.stage,
-                                             std::move(bracket.begin), std::move(bracket.end)});
+  std::vector<Occurrence>& times = plan_.collectives[number].times;
+  times.push_back({place.layer, place.microbatch, place.stage, std::move(bracket.begin),
+                   std::move(bracket.end)});
+  return times.back();
 }
 
 void DeviceStreams::join(Classes classes, std::uint32_t origin, ClassOps& at,

@@ -49,8 +49,9 @@ class DeviceStreams {
     const AlgorithmRow* algorithm = nullptr;
     int shift = 1;  // of a collective-permute
   };
-  void communicate(Classes classes, const Move& move, const StepPlace& place, ClassOps& at,
-                   std::string_view stream = "");
+  // Returned is where it stands among those of its description, until the next one.
+  const Occurrence& communicate(Classes classes, const Move& move, const StepPlace& place,
+                                ClassOps& at, std::string_view stream = "");
 
   // One op for each class that ends when both have. Without `and_also` of its own: `at` alone.
   void join(Classes classes, std::uint32_t origin, ClassOps& at, const ClassOps& and_also);

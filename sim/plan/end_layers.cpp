@@ -27,6 +27,23 @@ ModelSpec end_model(const ModelSpec& model, const EndRow& row) {
   return end;
 }
 
+void widen_loss(Layer& layer) {
+  const int loss = layer.tensor("Loss");
+  if (loss >= 0) layer.tensors[static_cast<std::size_t>(loss)].element_bytes = 4;
+}
+
+void read_probabilities(LayerPlan& plan, const Mesh& mesh, const Precision& precision) {
+  for (ShardedStatement& step : plan.sharded.steps) {
+    if (step.out_name != "dLogits") continue;
+    const auto at = std::find(step.operand_names.begin(), step.operand_names.end(), "Logits");
+    if (at == step.operand_names.end()) continue;
+    const auto operand = step.operands.begin() + (at - step.operand_names.begin());
+    step.memory_bytes -= local_bytes(plan.layer, mesh, *operand, precision.activations);
+    step.operands.erase(operand);
+    step.operand_names.erase(at);
+  }
+}
+
 void make_lookup(LayerPlan& plan, const Mesh& mesh, const Precision& precision) {
   std::vector<ShardedStatement> steps;
   std::vector<ShardedCollective> passed_on;  // of a step that falls away, still needed

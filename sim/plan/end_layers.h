@@ -8,7 +8,9 @@
 //
 // so that tensor parallelism cuts the vocabulary of both, and an embedding over a cut vocabulary is
 // completed by an all-reduce (Shoeybi et al. 2019, arXiv 1909.08053, section 3). The loss stands
-// for softmax and cross-entropy in one pass over the logits.
+// for softmax and cross-entropy in one pass over the logits, in fp32; what its backward pass reads
+// are the probabilities alone, on which the gradient of the logits is made (Megatron-LM,
+// core/tensor_parallel/cross_entropy.py).
 #pragma once
 
 #include <span>
@@ -31,6 +33,11 @@ std::span<const EndRow> end_rows();  // embedding, head
 
 // The model file with these statements instead of its own.
 ModelSpec end_model(const ModelSpec& model, const EndRow& row);
+
+// The loss is kept in fp32, which its own element_bytes say; before shard().
+void widen_loss(Layer& layer);
+// Its adjoint reads the probabilities, not the logits; after append_backward().
+void read_probabilities(LayerPlan& plan, const Mesh& mesh, const Precision& precision);
 
 // Turns the product of tokens and table into the lookup that it is: no FLOPs, memory traffic of the
 // rows alone, no gradient of the tokens.

@@ -111,6 +111,22 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
 
 namespace {
 
+// What the device's memory is counted to hold.
+std::string memory_text(const Prepared& run) {
+  const double weights = run.precision.weights, gradients = run.precision.gradients;
+  return fmt::format(
+      "memory: {} bytes a parameter ({} weights, {} gradients, {} optimizer state), whole weights "
+      "while they are used, activations until their last reader ({}{}); kernels' workspaces and "
+      "fragmentation are not counted",
+      weights + gradients + run.optimizer.state, weights,
+      run.optimizer.gradients ? fmt::format("{}", gradients)
+                              : fmt::format("{} until the update", gradients),
+      run.optimizer.state,
+      run.attention->forward.products > 0 ? "scores of attention are kept"
+                                          : "attention keeps no scores",
+      run.dropout ? ", and masks of dropout" : "");
+}
+
 // Whether no matmul of the layer is cut over the axis.
 bool idle(const ShardedLayer& layer, const std::string& axis) {
   return std::all_of(layer.steps.begin(), layer.steps.end(), [&](const ShardedStatement& step) {
@@ -181,9 +197,8 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
   if (spec.collectives.empty())
     said.push_back("collective algorithms: the smallest closed form of those that suit");
   for (const AlgorithmChoice& choice : run.choices) say_assumption(choice.row, said);
-  said.push_back(
-      "not known yet, null in summary.json: memory (peak_memory_bytes, fits_memory; so "
-      "precision.optimizer has no effect) and pipeline bubbles (bubble_fraction)");
+  said.push_back(memory_text(run));
+  said.push_back("not known yet, null in summary.json: pipeline bubbles (bubble_fraction)");
   return said;
 }
 

@@ -122,8 +122,10 @@ Overlap make_overlap(const RunSpec& spec, const Mesh& mesh, std::vector<Problem>
   return made;
 }
 
-Optimizer make_optimizer(const OptimizerSpec& spec, bool whole, std::vector<Problem>& problems) {
+Optimizer make_optimizer(const OptimizerSpec& spec, bool whole, double state_bytes,
+                         std::vector<Problem>& problems) {
   Optimizer made;
+  made.state = 3 * state_bytes;
   made.runs = spec.kind.given ? spec.kind.value == "adam" : whole;
   if (spec.bytes.given && spec.bytes.value != 16 && spec.bytes.value != 10) {
     problems.push_back(
@@ -132,9 +134,10 @@ Optimizer make_optimizer(const OptimizerSpec& spec, bool whole, std::vector<Prob
          "16 keeps master weights and gradients, 10 does not"});
   }
   if (spec.bytes.given && spec.bytes.value == 10) {
-    made.state = 8;
+    made.state = 2 * state_bytes;
     made.gradients = false;
   }
+  if (spec.kind.given && spec.kind.value == "none") made.state = 0;
   return made;
 }
 

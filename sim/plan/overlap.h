@@ -60,13 +60,14 @@ Overlap make_overlap(const RunSpec& spec, const Mesh& mesh, std::vector<Problem>
 
 // The update of the weights at the end of the step.
 struct Optimizer {
-  bool runs = false;  // false: no update is simulated
-  double state = 12;  // bytes a parameter: fp32 master weights and two moments; or moments alone
-  bool gradients = true;  // are kept in memory of their own until the update
+  bool runs = false;      // false: no update is simulated
+  double state = 12;      // bytes a parameter: master weights and two moments; or moments alone
+  bool gradients = true;  // are kept in memory of their own from one step to the next
 };
 // `whole`: all layers of the model are run, and with them its update unless the spec says
-// otherwise.
-Optimizer make_optimizer(const OptimizerSpec& spec, bool whole, std::vector<Problem>& problems);
+// otherwise. `state_bytes`: of one element of its state.
+Optimizer make_optimizer(const OptimizerSpec& spec, bool whole, double state_bytes,
+                         std::vector<Problem>& problems);
 
 // What the policies are, for the assumptions of a report; "nothing overlaps" when there is none.
 std::vector<std::string> overlap_texts(const Overlap& overlap);

@@ -10,6 +10,7 @@
 #include "plan/end_layers.h"
 #include "plan/layer_tasks.h"
 #include "plan/make_layer.h"
+#include "plan/memory_limit.h"
 #include "plan/overlap_needs.h"
 #include "plan/placement.h"
 #include "plan/reshard.h"
@@ -240,6 +241,7 @@ class Planner {
         parse_model(model, spec_.batch, run_.mesh.names(), problems_);
     std::vector<NamedDim> dims = model_dims(model, spec_.batch, run_.batch.sequences, problems_);
     plan.layer = layer_from(statements, std::move(dims), problems_);
+    widen_loss(plan.layer);
     std::vector<Chosen<std::string>> own;
     for (const Chosen<std::string>& entry : tensors_of_ends(spec_, true))
       if (tensor_name(entry.value) == row.weights) own.push_back(entry);
@@ -248,11 +250,13 @@ class Planner {
     if (!again.empty() && first) problems_.insert(problems_.end(), again.begin(), again.end());
     first = false;
     if (!problems_.empty()) return;
-    const ShardInput asked = input(plan);
+    ShardInput asked = input(plan);
+    asked.recompute = nullptr;  // of the layers alone
     plan.sharded = shard(asked, problems_);
     if (!problems_.empty()) return;
     append_backward(asked, plan.sharded);
     if (row.looks_up) make_lookup(plan, run_.mesh, run_.precision);
+    read_probabilities(plan, run_.mesh, run_.precision);
   }
 
  private:
@@ -328,7 +332,7 @@ Prepared prepare(const RunSpec& spec) {
          ""});
   }
   const bool ends = runs_ends(spec, problems);
-  run.optimizer = make_optimizer(spec.optimizer, ends, problems);
+  run.optimizer = make_optimizer(spec.optimizer, ends, run.precision.optimizer, problems);
   const WantedAlgorithms wanted(spec, problems);
   if (!run.cluster.axes.empty()) run.mesh = place_mesh(spec.mesh, run.cluster, problems);
   if (run.mesh.axes.empty()) throw ConfigError(std::move(problems));
@@ -346,6 +350,7 @@ Prepared prepare(const RunSpec& spec) {
   must(run.recompute != nullptr, "the reader knows the rows of the table of recomputation");
   run.attention = find_attention(spec.attention.given ? spec.attention.value : "flash");
   must(run.attention != nullptr, "the reader knows the rows of the table of attention");
+  run.dropout = spec.dropout.value;
   run.layouts = make_layouts(spec.sharding, ends ? tensors_of_ends(spec, false) : spec.tensors,
                              run.layer, run.mesh, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
@@ -368,6 +373,7 @@ Prepared prepare(const RunSpec& spec) {
   if (!problems.empty()) throw ConfigError(std::move(problems));
   plan_stages(spec, pipeline, run, problems);
   check_overlap(spec, run, problems);
+  if (problems.empty()) check_memory_limit(spec, run, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   return run;
 }

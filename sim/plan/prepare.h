@@ -32,6 +32,7 @@ struct Prepared : LayerPlan {
   int layers = 1;
   const RecomputeRow* recompute = nullptr;
   const AttentionRow* attention = nullptr;
+  bool dropout = false;         // of what is added to the residual stream
   std::vector<LayerPlan> ends;  // none, or the embedding and the head
   StepPlan step;
   Overlap overlap;

@@ -41,13 +41,15 @@ const CollectiveTemplate& StageTransfers::way(int from, int to) {
   return ways_.emplace(std::pair{from, to}, flow_template(builder_, plan, net)).first->second;
 }
 
-void StageTransfers::send(int from, int to, Bytes bytes, std::uint32_t origin,
-                          const std::vector<OpId>& after, const std::vector<OpId>& and_after,
-                          std::vector<OpId>& ends) {
+std::vector<OpId> StageTransfers::send(int from, int to, Bytes bytes, std::uint32_t origin,
+                                       const std::vector<OpId>& after,
+                                       const std::vector<OpId>& and_after,
+                                       std::vector<OpId>& ends) {
   const CollectiveTemplate& made = way(from, to);
   const std::uint32_t first_phase = builder_.phases(made.phases);
   const std::span<const std::uint32_t> senders = classes(from);
   ends.assign(senders.size(), OpId{});
+  std::vector<OpId> firsts(senders.size());
   std::vector<OpId> waits;
   for (const CollectiveTemplate::Group& group : made.groups) {
     std::size_t k = 0;
@@ -67,8 +69,10 @@ void StageTransfers::send(int from, int to, Bytes bytes, std::uint32_t origin,
       if (and_after[k] != after[k]) waits.push_back(and_after[k]);
       sent.push_back(builder_.add(op, waits));
     }
+    firsts[k] = sent.front();
     ends[k] = sent.size() == 1 ? sent.front() : builder_.join(sent, senders[k], origin);
   }
+  return firsts;
 }
 
 }  // namespace shardsim

@@ -25,9 +25,11 @@ class StageTransfers {
   }
 
   // One transfer for every class of the sender, after the two ops of that class; into `ends`
-  // [classes of the sender] goes the op that ends it. `bytes`: of one device.
-  void send(int from, int to, Bytes bytes, std::uint32_t origin, const std::vector<OpId>& after,
-            const std::vector<OpId>& and_after, std::vector<OpId>& ends);
+  // [classes of the sender] goes the op that ends it; returned is the first of each. `bytes`: of
+  // one device.
+  std::vector<OpId> send(int from, int to, Bytes bytes, std::uint32_t origin,
+                         const std::vector<OpId>& after, const std::vector<OpId>& and_after,
+                         std::vector<OpId>& ends);
 
  private:
   const CollectiveTemplate& way(int from, int to);

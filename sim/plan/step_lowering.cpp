@@ -36,6 +36,9 @@ class StepLowering {
       plan.ranks.emplace_back(mine.begin(), mine.end());
       rank(r).at = streams_.start();
       count_gradients(r);
+      for_each_unit(r, [&](const StageUnit& unit, int) {
+        chains_.memory().hold(mine, unit, streams_.start().front());
+      });
     }
   }
 
@@ -137,6 +140,8 @@ class StepLowering {
     const bool makes_gradients =
         work.kind == WorkKind::backward || work.kind == WorkKind::backward_weight;
     const bool last = makes_gradients && --rank(r).gradients_left[work.stage] == 0;
+    if (work.kind == WorkKind::forward && work.stage == 0)
+      chains_.memory().enter(classes(r), units(0).front(), streams_.compute_tail());
     return chains_.make(work, classes(r), input_of(r, work), last, takes_turns);
   }
 
@@ -171,6 +176,7 @@ class StepLowering {
     kept_[slot(work)] = of_rank(r, chain.at);
     const bool forward = work.kind == WorkKind::forward;
     const int stage = forward ? work.stage + 1 : work.stage - 1;
+    if (stage < 0) chains_.memory().leave(classes(r), units(0).front(), chain.at);
     if (stage < 0 || stage == schedule().stages()) return;
     const int to = schedule().rank_of(work.microbatch, stage);
     ClassOps& there = (forward ? forward_ : backward_)[slot(work.microbatch, stage)];
@@ -180,7 +186,9 @@ class StepLowering {
     ClassOps& before = sent_.try_emplace({r, to}, there).first->second;
     const bool in_order = run_.step.mode == P2pMode::serial;
     const ClassOps made = there;
-    transfers_.send(r, to, run_.boundary, origin, made, in_order ? before : made, there);
+    const ClassOps first =
+        transfers_.send(r, to, run_.boundary, origin, made, in_order ? before : made, there);
+    chains_.memory().sent(classes(r), classes(to), run_.boundary, first, there);
     hold(r, made, there);
     hold(to, made, there);
     if (in_order) before = there;
@@ -233,7 +241,9 @@ class StepLowering {
     const std::uint32_t origin =
         transfer_origin(std::string(1, p2p.channel), to.rank, {}, Pass::forward);
     ClassOps done;
-    transfers_.send(from.rank, to.rank, run_.boundary, origin, from.after, to.after, done);
+    const ClassOps first =
+        transfers_.send(from.rank, to.rank, run_.boundary, origin, from.after, to.after, done);
+    chains_.memory().sent(classes(from.rank), classes(to.rank), run_.boundary, first, done);
     hold(from.rank, from.after, done);
     hold(to.rank, to.after, done);
     for (const int end : {from.rank, to.rank}) {
@@ -303,7 +313,8 @@ class StepLowering {
           transfer_origin("gradients of its copy", mirror, {}, Pass::backward);
       const ClassOps mine = of_rank(r, before[static_cast<std::size_t>(r)]);
       ClassOps there;
-      transfers_.send(r, mirror, gradients, origin, mine, mine, there);
+      const ClassOps first = transfers_.send(r, mirror, gradients, origin, mine, mine, there);
+      chains_.memory().passing(classes(mirror), gradients, first, there);
       streams_.join(classes(mirror), origin, done[static_cast<std::size_t>(mirror)],
                     spread(mirror, there));
     }
@@ -341,6 +352,7 @@ class StepLowering {
                          streams_.origin(fmt::format("adam of the {}", kind.plan->kind), "compute",
                                          last_place(stage, unit.layer)),
                          at);
+        chains_.memory().end_gradients(classes(r), unit, at);
       }
       updated.push_back({&kind, last_place(stage, unit.layer), std::move(at)});
     });

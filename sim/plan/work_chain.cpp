@@ -9,13 +9,22 @@
 
 namespace shardsim {
 
+namespace {
+
+std::vector<LayerTasks> tasks_of_kinds(const Prepared& run) {
+  std::vector<LayerTasks> kinds = {tasks_of(run, run.rates)};
+  for (const LayerPlan& end : run.ends) kinds.push_back(tasks_of(end, run.rates));
+  return kinds;
+}
+
+}  // namespace
+
 WorkChains::WorkChains(const Prepared& run, const Cluster& cluster, DeviceStreams& streams)
     : run_(run),
       streams_(streams),
-      tiled_(streams, cluster, run.mesh, run.overlap, run.rates.launch) {
-  kinds_.push_back(tasks_of(run, run.rates));
-  for (const LayerPlan& end : run.ends) kinds_.push_back(tasks_of(end, run.rates));
-}
+      tiled_(streams, cluster, run.mesh, run.overlap, run.rates.launch),
+      kinds_(tasks_of_kinds(run)),
+      memory_(streams.builder(), run, kinds_) {}
 
 WorkChain WorkChains::make(const Work& work, Classes classes, ClassOps at, bool last_of_stage,
                            bool takes_turns) const {
@@ -58,7 +67,12 @@ bool WorkChains::step(WorkChain& chain) {
     const Task* next = chain.task < pass.tasks.size() ? pass.tasks[chain.task] : nullptr;
     if (next != nullptr && tiled_.suits(task, *next)) {
       ++chain.task;
+      const ClassOps before = chain.at;
       tiled_.lower(chain.classes, task, *next, chain.place(), chain.at);
+      for (const Task* part : {&task, next}) {
+        memory_.stamp(memory_.of(pass.unit, chain.work.kind, *part), chain.classes, before,
+                      chain.at);
+      }
       hold_compute(chain);
       moved = true;
     } else {
@@ -75,9 +89,7 @@ bool WorkChains::step(WorkChain& chain) {
 
 bool WorkChains::do_task(WorkChain& chain, const Task& task) {
   if (task.collective == nullptr) {
-    if (task.seconds == Seconds{}) return false;
-    const std::uint32_t origin = streams_.origin(task.step->text, "compute", chain.place());
-    streams_.compute(chain.classes, task.seconds, origin, chain.at);
+    compute(chain, task);
     return false;
   }
   const ShardedCollective& c = *task.collective;
@@ -91,9 +103,28 @@ bool WorkChains::do_task(WorkChain& chain, const Task& task) {
     }
     return false;
   }
-  streams_.communicate(chain.classes, {&c, task.algorithm}, chain.place(), chain.at);
+  communicate(chain, chain.units[chain.unit], task, chain.at, "");
   hold_compute(chain);
   return task.role == TaskRole::work;
+}
+
+void WorkChains::compute(WorkChain& chain, const Task& task) {
+  const auto& changes = memory_.of(chain.units[chain.unit].unit, chain.work.kind, task);
+  if (task.seconds == Seconds{}) {
+    memory_.stamp(changes, chain.classes, chain.at, chain.at);
+    return;
+  }
+  const std::uint32_t origin = streams_.origin(task.step->text, "compute", chain.place());
+  streams_.compute(chain.classes, task.seconds, origin, chain.at);
+  memory_.stamp(changes, chain.classes, chain.at);
+}
+
+void WorkChains::communicate(const WorkChain& chain, const UnitPass& pass, const Task& task,
+                             ClassOps& at, std::string_view stream) {
+  const StepPlace place{pass.unit.layer, chain.work.microbatch, chain.work.stage, chain.pass()};
+  const Occurrence& once =
+      streams_.communicate(chain.classes, {task.collective, task.algorithm}, place, at, stream);
+  memory_.stamp(memory_.of(pass.unit, chain.work.kind, task), chain.classes, once, at);
 }
 
 // Frameworks make the compute stream wait for a collective that the next kernel reads; only where
@@ -120,16 +151,15 @@ void WorkChains::gather_up_to(WorkChain& chain, std::size_t units) {
     const std::size_t u = chain.gathered.size();
     const UnitPass& pass = chain.units[u];
     ClassOps at = gate(chain, u);
-    const StepPlace place{pass.unit.layer, chain.work.microbatch, chain.work.stage, chain.pass()};
-    for (const Task* task : pass.gathers) {
-      streams_.communicate(chain.classes, {task->collective, task->algorithm}, place, at,
-                           " gather");
-    }
+    for (const Task* task : pass.gathers) communicate(chain, pass, *task, at, " gather");
     chain.gathered.push_back(std::move(at));
   }
 }
 
 void WorkChains::begin_unit(WorkChain& chain) {
+  if (chain.work.kind == WorkKind::backward || chain.work.kind == WorkKind::backward_weight)
+    memory_.begin_gradients(chain.classes, chain.units[chain.unit].unit, chain.work.stage,
+                            streams_.compute_tail());
   if (run_.overlap.prefetch == 0) return;
   const auto depth = static_cast<std::size_t>(run_.overlap.prefetch);
   const std::size_t u = chain.unit;
@@ -166,10 +196,8 @@ void WorkChains::reduce_layer(WorkChain& chain) {
     for (const std::uint32_t c : chain.classes) streams_.compute_tail()[c] = chain.at[c];
   }
   before = chain.at;
-  for (const Task* task : chain.reductions) {
-    streams_.communicate(chain.classes, {task->collective, task->algorithm}, chain.place(), before,
-                         " reduce");
-  }
+  for (const Task* task : chain.reductions)
+    communicate(chain, chain.units[chain.unit], *task, before, " reduce");
   chain.reductions.clear();
 }
 

@@ -14,6 +14,7 @@
 #include "ir/schedule.h"
 #include "plan/device_streams.h"
 #include "plan/layer_tasks.h"
+#include "plan/memory_stamps.h"
 #include "plan/prepare.h"
 #include "plan/tiled_product.h"
 
@@ -53,6 +54,7 @@ class WorkChains {
   const LayerTasks& kind(const StageUnit& unit) const {
     return kinds_[static_cast<std::size_t>(unit.kind)];
   }
+  MemoryStamps& memory() { return memory_; }
 
   // The work from `at` on.
   WorkChain make(const Work& work, Classes classes, ClassOps at, bool last_of_stage,
@@ -77,6 +79,10 @@ class WorkChains {
   };
 
   void hold_compute(const WorkChain& chain);
+  void compute(WorkChain& chain, const Task& task);
+  // A collective of a task of that unit, and its memory.
+  void communicate(const WorkChain& chain, const UnitPass& pass, const Task& task, ClassOps& at,
+                   std::string_view stream);
   void take(const Task& task, UnitPass& pass) const;
   bool do_task(WorkChain& chain, const Task& task);
   void begin_unit(WorkChain& chain);
@@ -90,7 +96,8 @@ class WorkChains {
   const Prepared& run_;
   DeviceStreams& streams_;
   TiledProducts tiled_;
-  std::vector<LayerTasks> kinds_;                // as StageUnit::kind counts
+  std::vector<LayerTasks> kinds_;  // as StageUnit::kind counts
+  MemoryStamps memory_;
   std::map<std::uint32_t, ClassOps> scattered_;  // by first class of a rank: the last reduction
   std::vector<Bucket> buckets_;                  // of the chain that is worked on
   std::map<std::tuple<int, std::string, Bytes, std::string>, ShardedCollective> bucket_kinds_;

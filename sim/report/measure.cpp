@@ -112,6 +112,10 @@ Metrics measure(const Run& run) {
   metrics.comm = length(comm);
   metrics.exposed = outside(comm, compute);
   metrics.rest = metrics.step - metrics.compute - metrics.exposed;
+  metrics.memory = memory_peaks(run.graph, run.timeline, run.plan.ranks);
+  if (run.workload && !metrics.memory.empty()) {
+    metrics.memory_left = run.workload->memory - total(highest(metrics.memory).split);
+  }
   metrics.links = link_loads(run, metrics.step);
   if (run.workload && metrics.step > Seconds{}) {
     const double devices = run.plan.cluster.devices();

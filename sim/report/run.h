@@ -9,6 +9,7 @@
 #include "ir/op_graph.h"
 #include "ir/plan.h"
 #include "ir/timeline.h"
+#include "report/memory.h"
 
 namespace shardsim {
 
@@ -20,6 +21,7 @@ struct Workload {
   Flops model_flops;      // of the step, whole machine, no redundancy
   FlopsPerSec peak;       // of one device, nominal, in the run's activation precision
   std::string peak_name;  // "bf16"
+  Bytes memory;           // of one device
 };
 
 struct Run {
@@ -49,6 +51,8 @@ struct Metrics {
   std::vector<LinkLoad> links;           // that carried anything, busiest first, ties by index
   std::optional<double> mfu;             // model FLOPs / (step * devices * peak)
   std::optional<double> tokens_per_s;    // absent without a batch of sequences
+  std::vector<MemoryPeak> memory;        // [Plan::ranks]
+  std::optional<Bytes> memory_left;      // of the device with the highest peak; below 0: lacking
 };
 
 // REQUIRES: timeline belongs to graph.

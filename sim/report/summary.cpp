@@ -54,6 +54,43 @@ Json level_list(const Cluster& cluster) {
   return levels;
 }
 
+// Of one rank, at its peak: bytes by what they are, and whose task took the last of them.
+Object memory_of(const Run& run, const MemoryPeak& peak) {
+  const Origin& origin = run.graph.origins[run.graph.ops[static_cast<std::size_t>(peak.op)].origin];
+  Object memory{{"at_s", seconds(peak.at)},
+                {"op", origin.name},
+                {"pass", std::string(to_text(origin.pass))},
+                {"layer", origin.layer},
+                {"microbatch", origin.microbatch},
+                {"stage", origin.stage}};
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
+    memory.emplace_back(std::string(to_text(static_cast<MemoryKind>(kind))) + "_bytes",
+                        bytes(peak.split[kind]));
+  }
+  return memory;
+}
+
+// One entry for each rank of the pipeline; times are known of a single one only.
+Json stage_list(const Run& run, const Metrics& metrics) {
+  Array stages;
+  for (const MemoryPeak& peak : metrics.memory) {
+    const bool single = metrics.memory.size() == 1;
+    const auto time = [&](Seconds s) { return single ? Json(seconds(s)) : Json(nullptr); };
+    stages.push_back(Object{{"stage", static_cast<std::int64_t>(stages.size())},
+                            {"busy_s", time(metrics.compute)},
+                            {"idle_s", time(metrics.step - metrics.compute)},
+                            {"span_s", time(metrics.step)},
+                            {"peak_memory_bytes", bytes(total(peak.split))},
+                            {"memory", memory_of(run, peak)}});
+  }
+  return stages;
+}
+
+Json peak_memory(const Metrics& metrics) {
+  if (metrics.memory.empty()) return nullptr;
+  return bytes(total(highest(metrics.memory).split));
+}
+
 Json optional_number(const std::optional<double>& number) {
   if (!number) return nullptr;
   return *number;
@@ -99,36 +136,34 @@ Json run_summary(const Run& run, const Metrics& metrics) {
     one.emplace_back("alternatives", c.alternatives);
     collectives.push_back(std::move(one));
   }
-  const Array stages = {Object{{"stage", 0},
-                               {"busy_s", seconds(metrics.compute)},
-                               {"idle_s", seconds(metrics.step - metrics.compute)},
-                               {"span_s", seconds(metrics.step)},
-                               {"peak_memory_bytes", nullptr}}};
-  return Object{{"schema", kSchema},
-                {"name", run.name},
-                {"step_time_s", seconds(metrics.step)},
-                {"compute_s", seconds(metrics.compute)},
-                {"comm_s", seconds(metrics.comm)},
-                {"exposed_comm_s", seconds(metrics.exposed)},
-                {"rest_s", seconds(metrics.rest)},
-                {"bubble_fraction", nullptr},
-                {"mfu", optional_number(metrics.mfu)},
-                {"tokens_per_s", optional_number(metrics.tokens_per_s)},
-                {"peak_memory_bytes", nullptr},
-                {"fits_memory", nullptr},
-                {"engine", run.engine},
-                {"grain", std::string(to_text(run.grain))},
-                {"classes", run.plan.fold.classes()},
-                {"layers", run.workload ? Json(run.workload->layers) : Json(nullptr)},
-                {"model_layers", run.workload ? Json(run.workload->model_layers) : Json(nullptr)},
-                {"devices", run.plan.cluster.devices()},
-                {"topology", run.plan.cluster.text},
-                {"levels", level_list(run.plan.cluster)},
-                {"operations", static_cast<std::int64_t>(run.graph.size())},
-                {"collectives", std::move(collectives)},
-                {"stages", stages},
-                {"links", link_list(metrics)},
-                {"assumptions", run.plan.assumptions}};
+  return Object{
+      {"schema", kSchema},
+      {"name", run.name},
+      {"step_time_s", seconds(metrics.step)},
+      {"compute_s", seconds(metrics.compute)},
+      {"comm_s", seconds(metrics.comm)},
+      {"exposed_comm_s", seconds(metrics.exposed)},
+      {"rest_s", seconds(metrics.rest)},
+      {"bubble_fraction", nullptr},
+      {"mfu", optional_number(metrics.mfu)},
+      {"tokens_per_s", optional_number(metrics.tokens_per_s)},
+      {"peak_memory_bytes", peak_memory(metrics)},
+      {"fits_memory", metrics.memory_left ? Json(*metrics.memory_left >= Bytes{}) : Json(nullptr)},
+      {"memory_left_bytes",
+       metrics.memory_left ? Json(bytes(*metrics.memory_left)) : Json(nullptr)},
+      {"engine", run.engine},
+      {"grain", std::string(to_text(run.grain))},
+      {"classes", run.plan.fold.classes()},
+      {"layers", run.workload ? Json(run.workload->layers) : Json(nullptr)},
+      {"model_layers", run.workload ? Json(run.workload->model_layers) : Json(nullptr)},
+      {"devices", run.plan.cluster.devices()},
+      {"topology", run.plan.cluster.text},
+      {"levels", level_list(run.plan.cluster)},
+      {"operations", static_cast<std::int64_t>(run.graph.size())},
+      {"collectives", std::move(collectives)},
+      {"stages", stage_list(run, metrics)},
+      {"links", link_list(metrics)},
+      {"assumptions", run.plan.assumptions}};
 }
 
 }  // namespace shardsim

@@ -153,7 +153,7 @@ std::string collectives_text(const Run& run, const Metrics& metrics) {
   std::array<Seconds, 2> time = {};
   for (std::size_t i = 0; i < run.plan.collectives.size(); ++i) {
     const std::size_t kind = of_weights(run.plan.layer, run.plan.collectives[i].tensor) ? 1 : 0;
-    ++count[kind];
+    count[kind] += static_cast<int>(run.plan.collectives[i].times.size());
     time[kind] += metrics.collective_time[i];
   }
   std::vector<std::string> texts;
@@ -163,6 +163,55 @@ std::string collectives_text(const Run& run, const Metrics& metrics) {
                                 fine_text(time[kind])));
   }
   return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string split_text(const MemorySplit& split) {
+  std::vector<std::string> parts;
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
+    if (split[kind] == Bytes{}) continue;
+    parts.push_back(
+        fmt::format("{} {}", to_text(static_cast<MemoryKind>(kind)), to_text(split[kind])));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// The peak of the highest rank, when it is reached and of what it is.
+std::string memory_line(const Run& run, const Metrics& metrics) {
+  if (!metrics.memory_left) return "";
+  const MemoryPeak& peak = highest(metrics.memory);
+  const Origin& origin = run.graph.origins[run.graph.ops[static_cast<std::size_t>(peak.op)].origin];
+  const Bytes left = *metrics.memory_left;
+  const bool fits = left >= Bytes{};
+  const std::string rank =
+      metrics.memory.size() == 1 ? "" : fmt::format(" on rank {}", &peak - metrics.memory.data());
+  return line(
+      "memory",
+      fmt::format("peak {}{} of {} ({} {}), at {} in \"{}\" of layer {}, micro-batch {}: {}",
+                  to_text(total(peak.split)), rank, to_text(run.workload->memory),
+                  to_text(fits ? left : Bytes{} - left), fits ? "left" : "too much",
+                  to_text(peak.at), origin.name, origin.layer, origin.microbatch,
+                  split_text(peak.split)));
+}
+
+// With a pipeline, every rank's peak.
+std::string memory_rows(const Metrics& metrics) {
+  if (metrics.memory.size() < 2) return "";
+  const auto row = [](const auto& label, const auto& cells) {
+    std::string text = fmt::format("{:<6}", label);
+    for (const auto& cell : cells) text += fmt::format(" {:>12}", cell);
+    return text + "\n";
+  };
+  std::vector<std::string> head = {"peak memory"};
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind)
+    head.emplace_back(to_text(static_cast<MemoryKind>(kind)));
+  std::string text = "\n" + row("rank", head);
+  for (std::size_t rank = 0; rank < metrics.memory.size(); ++rank) {
+    const MemorySplit& split = metrics.memory[rank].split;
+    std::vector<std::string> cells = {to_text(total(split))};
+    for (const Bytes bytes : split) cells.push_back(to_text(bytes));
+    text += row(rank, cells);
+  }
+  return text;
 }
 
 std::string share_of(Seconds part, Seconds whole) {
@@ -190,8 +239,9 @@ std::string run_table(const Run& run, const Metrics& metrics) {
     text += line("MFU", fmt::format("{} of {} {} per device{}", percent(*metrics.mfu),
                                     to_text(run.workload->peak), run.workload->peak_name, speed));
   }
+  text += memory_line(run, metrics);
   text += line("collectives", collectives_text(run, metrics));
-  return text + collective_rows(run, metrics) + link_lines(run, metrics) +
+  return text + memory_rows(metrics) + collective_rows(run, metrics) + link_lines(run, metrics) +
          assumption_lines(run.plan.assumptions);
 }
 

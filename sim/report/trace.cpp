@@ -130,6 +130,26 @@ void link_counters(const Run& run, Array& events) {
   }
 }
 
+// What lies in the memory of each class of devices, by kind, from each change on.
+void memory_counters(const Run& run, Array& events) {
+  for (const std::vector<std::uint32_t>& classes : run.plan.ranks) {
+    for (const std::uint32_t device : classes) {
+      for (const MemoryPoint& point : memory_timeline(run.graph, run.timeline, device)) {
+        Object split;
+        for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
+          split.emplace_back(std::string(to_text(static_cast<MemoryKind>(kind))),
+                             point.split[kind] / Bytes{1 << 30});
+        }
+        events.push_back(Object{{"ph", "C"},
+                                {"name", "memory in GiB"},
+                                {"pid", static_cast<std::int64_t>(device)},
+                                {"ts", us(point.at)},
+                                {"args", std::move(split)}});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string trace_json(const Run& run, const Metrics&) {
@@ -138,6 +158,7 @@ std::string trace_json(const Run& run, const Metrics&) {
   compute_slices(run, tracks, slices);
   collective_slices(run, tracks, slices);
   link_counters(run, slices);
+  memory_counters(run, slices);
   Array events;
   tracks.names(run, events);
   events.insert(events.end(), std::make_move_iterator(slices.begin()),

@@ -249,6 +249,8 @@ struct RunSpec {
   ScheduleSpec schedule;
   OverlapSpec overlap;
   OptimizerSpec optimizer;
+  Chosen<bool> dropout;        // default: false
+  Chosen<Bytes> memory_limit;  // of one device; default: all that the chip has
   Chosen<bool> ends;  // embedding, head and loss; default: when all layers of a model are run
   std::string notes;
 };

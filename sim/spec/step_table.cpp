@@ -153,9 +153,17 @@ std::vector<Field> step_fields() {
        [](RunSpec& r, V v, Problems&) { r.optimizer.kind = v.as<std::string>(); },
        {"adam", "none"}},
       {"run", "optimizer.bytes", count, false, "16",
-       "of a parameter, 16 or 10: 2 of weights, 2 of gradients, 12 of fp32 master weights and two "
-       "moments; or 2 of weights and 8 of moments",
+       "of a parameter in bf16, 16 or 10: 2 of weights, 2 of gradients, 12 of fp32 master weights "
+       "and "
+       "two moments; or 2 of weights and 8 of moments",
        [](RunSpec& r, V v, Problems&) { r.optimizer.bytes = v.as<int>(); }},
+      {"run", "dropout", flag, false, "false",
+       "masks of what is dropped before it is added to the residual stream are kept for the "
+       "backward pass",
+       [](RunSpec& r, V v, Problems&) { r.dropout = v.as<bool>(); }},
+      {"run", "memory_limit", bytes, false, "the chip's memory_capacity",
+       "what a step may use of a device's memory; one that cannot hold one micro-batch is refused",
+       [](RunSpec& r, V v, Problems&) { r.memory_limit = v.as<Bytes>(); }},
       {"run", "ends", flag, false, "true when all layers of a model are run",
        "embedding, head and loss are part of the step",
        [](RunSpec& r, V v, Problems&) { r.ends = v.as<bool>(); }},

@@ -1,0 +1,85 @@
+#include "report/memory.h"
+
+#include <algorithm>
+
+namespace shardsim {
+namespace {
+
+Seconds time_of(const MemoryDelta& delta, const Timeline& timeline) {
+  return (delta.at_end ? timeline.end : timeline.start)[static_cast<std::size_t>(delta.op)];
+}
+
+// Indices of the changes of every class, by time, what is given back first.
+std::vector<std::vector<std::uint32_t>> by_device(const OpGraph& graph, const Timeline& timeline) {
+  std::vector<std::vector<std::uint32_t>> changes(graph.device_classes);
+  for (std::size_t i = 0; i < graph.memory.size(); ++i)
+    changes[graph.memory[i].device].push_back(static_cast<std::uint32_t>(i));
+  for (std::vector<std::uint32_t>& of_one : changes) {
+    std::stable_sort(of_one.begin(), of_one.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const MemoryDelta& x = graph.memory[a];
+      const MemoryDelta& y = graph.memory[b];
+      const Seconds tx = time_of(x, timeline), ty = time_of(y, timeline);
+      if (tx != ty) return tx < ty;
+      return (x.bytes < Bytes{}) > (y.bytes < Bytes{});
+    });
+  }
+  return changes;
+}
+
+// Calls `see` with the state after all changes of each time.
+template <class See>
+void walk(const OpGraph& graph, const Timeline& timeline, std::span<const std::uint32_t> changes,
+          See see) {
+  MemoryPoint now;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const MemoryDelta& delta = graph.memory[changes[i]];
+    now.at = time_of(delta, timeline);
+    now.op = delta.op;
+    now.split[static_cast<std::size_t>(delta.kind)] += delta.bytes;
+    const bool more =
+        i + 1 < changes.size() && time_of(graph.memory[changes[i + 1]], timeline) == now.at;
+    if (!more) see(now);
+  }
+}
+
+}  // namespace
+
+Bytes total(const MemorySplit& split) {
+  Bytes sum;
+  for (const Bytes bytes : split) sum += bytes;
+  return sum;
+}
+
+std::vector<MemoryPoint> memory_timeline(const OpGraph& graph, const Timeline& timeline,
+                                         std::uint32_t device) {
+  std::vector<MemoryPoint> points;
+  walk(graph, timeline, by_device(graph, timeline)[device],
+       [&](const MemoryPoint& point) { points.push_back(point); });
+  return points;
+}
+
+std::vector<MemoryPeak> memory_peaks(const OpGraph& graph, const Timeline& timeline,
+                                     const std::vector<std::vector<std::uint32_t>>& ranks) {
+  const auto changes = by_device(graph, timeline);
+  std::vector<MemoryPeak> peaks;
+  for (const std::vector<std::uint32_t>& classes : ranks) {
+    MemoryPeak& peak = peaks.emplace_back();
+    for (const std::uint32_t device : classes) {
+      walk(graph, timeline, changes[device], [&](const MemoryPoint& point) {
+        const Bytes here = total(point.split), most = total(peak.split);
+        if (here < most || (here == most && !(point.at < peak.at))) return;
+        static_cast<MemoryPoint&>(peak) = point;
+        peak.device = device;
+      });
+    }
+  }
+  return peaks;
+}
+
+const MemoryPeak& highest(const std::vector<MemoryPeak>& peaks) {
+  return *std::max_element(peaks.begin(), peaks.end(), [](const auto& a, const auto& b) {
+    return total(a.split) < total(b.split);
+  });
+}
+
+}  // namespace shardsim
