@@ -115,6 +115,14 @@ void declare_run(CLI::App& app, RunArguments& args, Found& found) {
   declare_repeated(sub, "--set", args.set,
                    "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'");
   sub->add_option("--out", args.out, "output directory (default reports/out/NAME)");
+  sub->add_option(
+      "--compare", args.compare,
+      "overlap: nothing overlapped, as configured and perfectly overlapped, in a table");
+  sub->add_option("--tokens", args.tokens,
+                  "of a training, e.g. 15e12: how long it takes, in chip-hours, too");
+  sub->add_flag("--what-if", args.what_if,
+                "the step if a cost were free, one replay for each; without being asked for up to "
+                "20,000 operations");
   sub->add_flag("--check", args.check, kCheckHelp);
   declare_simulation(sub, args);
   declare_action(sub, args, found, run_command, run_document);

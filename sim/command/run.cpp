@@ -8,7 +8,10 @@
 #include "base/file.h"
 #include "base/problem.h"
 #include "command/arguments.h"
+#include "command/compare_overlap.h"
+#include "command/what_if.h"
 #include "plan/play.h"
+#include "plan/step_flops.h"
 #include "report/reports.h"
 #include "spec/load.h"
 
@@ -28,8 +31,12 @@ Workload workload_of(const RunSpec& spec, const Prepared& run) {
   work.layers = run.layers;
   work.model_layers = spec.model_spec.layers;
   work.tokens = static_cast<double>(spec.batch.global.value) * spec.batch.length.value;
-  work.model_flops =
-      run.sharded.model_flops * (static_cast<double>(run.layers) * run.batch.microbatches);
+  const StepFlops flops = flops_of(run);
+  work.model = flops.model;
+  work.model_all_scores = flops.model_all_scores;
+  work.head = flops.head;
+  work.executed = flops.executed;
+  work.executed_all_scores = flops.executed_all_scores;
   work.peak_name = spec.precision.activations.given ? spec.precision.activations.value : "bf16";
   work.memory = spec.memory_limit.given ? spec.memory_limit.value : spec.chip_spec.memory_capacity;
   for (const auto& [dtype, rate] : spec.chip_spec.peak) {
@@ -40,17 +47,17 @@ Workload workload_of(const RunSpec& spec, const Prepared& run) {
 
 }  // namespace
 
-Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& options,
-             const EngineRow& engine) {
-  Lowered lowered = lower(spec, prepared, options);
+Run simulate(const RunSpec& spec, const Prepared& prepared, const Simulation& how) {
+  Lowered lowered = lower(spec, prepared, how.lowering);
   Run run;
   run.name = spec.name.value;
-  run.engine = engine.name;
-  run.grain = options.grain;
+  run.engine = how.engine->name;
+  run.grain = how.lowering.grain;
   run.plan = std::move(lowered.plan);
   run.graph = std::move(lowered.graph);
   run.workload = workload_of(spec, prepared);
-  run.timeline = engine.run(run.graph);
+  run.workload->training_tokens = how.tokens;
+  run.timeline = how.engine->run(run.graph);
   return run;
 }
 
@@ -68,48 +75,119 @@ Json summary_of(const RunArguments& args, const Run& run, const Metrics& metrics
   return summary;
 }
 
-// The choices among the arguments that are no part of the run file.
-struct Choices {
-  const EngineRow* engine = nullptr;
-  LowerOptions options;
-};
+// Options that say nothing beside --compare, which prints one table and writes nothing.
+void refuse_beside_compare(const RunArguments& args, std::vector<Problem>& problems) {
+  if (args.compare.empty()) return;
+  const std::vector<std::string> names = {"overlap"};
+  if (args.compare != names.front()) {
+    problems.push_back({argument_pos("--compare", args.compare),
+                        fmt::format("expected overlap, found \"{}\"", args.compare),
+                        suggestion(args.compare, names)});
+  }
+  const auto refuse = [&](bool given, const char* option, const std::string& text) {
+    if (!given) return;
+    problems.push_back({argument_pos(option, text),
+                        fmt::format("expected no {} with --compare, found one", option), ""});
+  };
+  refuse(!args.out.empty(), "--out", args.out);
+  refuse(!args.tokens.empty(), "--tokens", args.tokens);
+  refuse(args.what_if, "--what-if", "--what-if");
+}
 
-Choices choices_of(const RunArguments& args) {
+// What the arguments say that is no part of the run file.
+Simulation simulation_of(const RunArguments& args) {
   std::vector<Problem> problems;
   require_format(args.format, problems);
-  const EngineRow* engine = engine_named(args.engine, problems);
-  const Grain grain = grain_named(args.grain, problems);
+  Simulation how;
+  how.engine = engine_named(args.engine, problems);
+  how.lowering = {grain_named(args.grain, problems), args.full};
+  if (!args.tokens.empty()) {
+    const Parsed<double> tokens = parse_factor(args.tokens, 0, 1e24);
+    if (!tokens) {
+      problems.push_back({argument_pos("--tokens", args.tokens),
+                          fmt::format("expected a number of tokens such as 15e12, found \"{}\"",
+                                      printable(args.tokens)),
+                          ""});
+    }
+    how.tokens = tokens.value;
+  }
+  refuse_beside_compare(args, problems);
   throw_if_any(problems);
-  return {engine, {grain, args.full}};
+  return how;
+}
+
+// A training takes whole models and sequences.
+void require_whole_model(const RunArguments& args, const RunSpec& spec, const Prepared& run) {
+  if (args.tokens.empty()) return;
+  std::vector<Problem> problems;
+  if (run.layers != spec.model_spec.layers) {
+    problems.push_back({argument_pos("--tokens", args.tokens),
+                        fmt::format("--tokens: expected a run of all {} layers of {}, found {}",
+                                    spec.model_spec.layers, spec.model_spec.name, run.layers),
+                        "leave layers: out of the run file"});
+  }
+  if (!spec.batch.global.given || !spec.batch.length.given) {
+    problems.push_back({argument_pos("--tokens", args.tokens),
+                        "--tokens: expected a batch of sequences, found none", ""});
+  }
+  throw_if_any(problems);
+}
+
+// Loaded, prepared, replayed and measured.
+struct Done {
+  RunSpec spec;
+  Run run;
+  Metrics metrics;
+};
+
+// `out`: a directory that must be writable before anything is simulated; empty: none.
+Done do_run(const RunArguments& args, const Simulation& how, const std::string& out) {
+  Done done{load_with(args), {}, {}};
+  const Prepared prepared = prepare(done.spec);
+  require_whole_model(args, done.spec, prepared);
+  check_plans(args, prepared);
+  if (!out.empty()) require_writable_directory(out);
+  done.run = simulate(done.spec, prepared, how);
+  if (args.check) done.run.plan.assumptions.push_back(kDelivers);
+  done.metrics = measure(done.run);
+  if (args.what_if) done.metrics.what_if = what_ifs(done.run, *how.engine);
+  return done;
+}
+
+Comparison compare(const RunArguments& args, const Simulation& how) {
+  const RunSpec spec = load_with(args);
+  check_plans(args, prepare(spec));
+  return compare_overlap(spec, how);
 }
 
 }  // namespace
 
 void run_command(const RunArguments& args) {
-  const Choices choices = choices_of(args);
-  const RunSpec spec = load_with(args);
-  const Prepared prepared = prepare(spec);
-  check_plans(args, prepared);
+  const Simulation how = simulation_of(args);
+  if (!args.compare.empty()) {
+    const Comparison compared = compare(args, how);
+    print(args.format == "json" ? to_json(comparison_json(compared)) : comparison_text(compared));
+    return;
+  }
   const std::string out = args.out.empty()
                               ? "reports/out/" + std::filesystem::path(args.file).stem().string()
                               : args.out;
-  require_writable_directory(out);
-
-  Run run = simulate(spec, prepared, choices.options, *choices.engine);
-  if (args.check) run.plan.assumptions.push_back(kDelivers);
-  const Metrics metrics = measure(run);
+  Done done = do_run(args, how, out);
+  if (!args.what_if && done.run.graph.size() <= kSmallGraph) {
+    done.metrics.what_if = what_ifs(done.run, *how.engine);
+  }
   std::vector<OutputFile> files;
   for (const ReportRow& row : reports()) {
     throw_if_interrupted();
     if (!row.file.empty())
-      files.push_back({out + "/" + std::string(row.file), row.write(run, metrics)});
+      files.push_back({out + "/" + std::string(row.file), row.write(done.run, done.metrics)});
   }
   write_files(files);
   if (args.format == "json") {
-    print(to_json(summary_of(args, run, metrics)));
+    print(to_json(summary_of(args, done.run, done.metrics)));
     return;
   }
-  std::string text = run_table(run, metrics) + "\nwrote";
+  std::string text = run_table(done.run, done.metrics) + "\nwrote";
   for (const OutputFile& file : files) {
     text += fmt::format(" {} ({})", file.path,
                         to_text(Bytes{static_cast<double>(file.content.size())}));
@@ -119,12 +197,10 @@ void run_command(const RunArguments& args) {
 }
 
 Json run_document(const RunArguments& args) {
-  const Choices choices = choices_of(args);
-  const RunSpec spec = load_with(args);
-  const Prepared prepared = prepare(spec);
-  check_plans(args, prepared);
-  const Run run = simulate(spec, prepared, choices.options, *choices.engine);
-  return summary_of(args, run, measure(run));
+  const Simulation how = simulation_of(args);
+  if (!args.compare.empty()) return comparison_json(compare(args, how));
+  const Done done = do_run(args, how, "");
+  return summary_of(args, done.run, done.metrics);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // `shardsim run` and `shardsim check`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,18 @@ namespace shardsim {
 struct RunArguments {
   std::string file, out, grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> set;
-  bool full = false, check = false;
+  std::string tokens;   // of a training, "15e12"; empty: none is asked for
+  std::string compare;  // "overlap": three runs beside each other; empty: one run
+  bool full = false, check = false, what_if = false;
 };
 
 // A prepared run, lowered and replayed.
-Run simulate(const RunSpec& spec, const Prepared& prepared, const LowerOptions& options,
-             const EngineRow& engine);
+struct Simulation {
+  LowerOptions lowering;
+  const EngineRow* engine = nullptr;
+  std::optional<double> tokens;  // of a training
+};
+Run simulate(const RunSpec& spec, const Prepared& prepared, const Simulation& how);
 
 // Writes the reports, prints the table. Throws ConfigError, or std::runtime_error when a file
 // cannot be written (checked before the simulation, too).

@@ -80,7 +80,7 @@ std::string tour_all_to_all() {
 
 Run tour_run(const std::string& name) {
   const RunSpec spec = load_run(data_dir() + "/configs/runs/" + name + ".yaml");
-  return simulate(spec, prepare(spec), {}, engines().front());
+  return simulate(spec, prepare(spec), {{}, &engines().front(), {}});
 }
 
 std::string tour_fsdp_against_dp() {

@@ -48,6 +48,9 @@ struct Op {
   double flows = 1;          // Transfer
 };
 
+// What work is done for.
+enum class Purpose : std::uint8_t { pass, again, optimizer };  // again: recomputation
+
 // Where an op comes from. One per statement or collective instance of the run.
 struct Origin {
   std::string name = {};    // "Q = In * Wq", "all-gather Wq over X"
@@ -57,6 +60,10 @@ struct Origin {
   Pass pass = Pass::forward;
   int collective = -1;  // index into Plan::collectives, or -1
   int stage = 0;        // of a pipeline
+  int to_rank = -1;  // of a pipeline, that a transfer goes to; from each of the sender's classes to
+                     // the one at its place
+  Purpose purpose = Purpose::pass;
+  bool memory_bound = false;  // a compute that takes as long as its memory traffic
 };
 
 // What lies in the memory of a device.

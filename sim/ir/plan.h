@@ -41,6 +41,8 @@ struct CollectiveInstance {
   std::vector<std::string> alternatives;  // not taken, each with its price
   std::string convention;  // "W1 = 100 GB/s each way, W = 2*W1 = 200 GB/s per wrapped axis"
   std::vector<Occurrence> times;
+  // [device classes] which pair of an occurrence on its rank is a class's; empty: all pairs are.
+  std::vector<std::uint32_t> group_of;
 };
 
 struct Plan {

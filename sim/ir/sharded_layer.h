@@ -77,6 +77,7 @@ struct ShardedStatement {
   double tiles = 0;    // per device: of a product's result, 256 x 128, those at its edges included
   double whole_tiles = 0;  // as many as its elements would fill; 0: not a product
   bool matmul = false;     // flops run on the matrix unit (einsum with a contraction, attention)
+  bool again = false;      // of the forward pass, recomputed in the backward pass
   std::vector<std::string> idle_axes;  // mesh axes on which devices repeat the same work
   std::vector<ShardedCollective> before, after;
 };

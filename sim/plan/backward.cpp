@@ -328,6 +328,7 @@ void run_again(Backward& b, std::size_t s) {
   ShardedStatement step = b.out.steps[s];
   step.pass = Pass::backward;
   step.text = fmt::format("again: {}", step.text);
+  step.again = true;
   if (!b.in.recompute->collectives) {
     step.before.clear();
     step.after.clear();

@@ -93,6 +93,12 @@ void add_scores(const Layer& layer, const Mesh& mesh, const StepWork& work,
   step.beside_bytes += Bytes{scores * (work.scores.pointwise * bytes + work.scores.masks)};
 }
 
+Sharding uncut_of(const Sharding& array) {
+  std::vector<std::string> dims;
+  for (const DimLayout& dim : array.dims) dims.push_back(dim.dim);
+  return whole(dims);
+}
+
 }  // namespace
 
 void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, ShardedStatement& step) {
@@ -124,23 +130,60 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
   }
 }
 
-Flops model_flops(const Layer& layer) {
+Flops whole_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step,
+                  bool all_scores) {
+  if (!step.matmul) return {};
+  ShardedStatement uncut = step;
+  uncut.out = uncut_of(uncut.out);
+  for (Sharding& array : uncut.operands) array = uncut_of(array);
   const Mesh one_device;
+  if (step.kind != StatementKind::attention) {
+    bool contracts = false;
+    return einsum_flops(layer, one_device, uncut, contracts);
+  }
+  const std::size_t q = step.operands.size() - 3;
+  const auto forward = [&](const Mesh& on, const ShardedStatement& of) {
+    return attention_flops(layer, on, of.operands[q], of.operands[q + 1]);
+  };
+  const double share = step.flops / forward(mesh, step);  // a pass of its own, or an adjoint's part
+  const bool causal = layer.statements[static_cast<std::size_t>(step.statement)].causal;
+  return forward(one_device, uncut) * (share * (causal && all_scores ? 2.0 : 1.0));
+}
+
+namespace {
+
+// Of one statement, all scores counted.
+Flops statement_flops(const Layer& layer, const LayerStatement& s) {
+  ShardedStatement step;
+  step.kind = s.kind;
+  step.out = whole(layer.tensors[static_cast<std::size_t>(s.out)].dims);
+  for (const int t : s.in) {
+    step.operands.push_back(whole(layer.tensors[static_cast<std::size_t>(t)].dims));
+  }
+  const Mesh one_device;
+  if (s.kind == StatementKind::attention) {
+    return attention_flops(layer, one_device, step.operands[0], step.operands[1]);
+  }
+  if (s.kind != StatementKind::einsum) return {};
+  bool contracts = false;
+  const Flops flops = einsum_flops(layer, one_device, step, contracts);
+  return contracts ? flops : Flops{};
+}
+
+}  // namespace
+
+Flops model_flops(const Layer& layer) {
   Flops sum;
   for (const LayerStatement& s : layer.statements) {
-    ShardedStatement step;
-    step.out = whole(layer.tensors[static_cast<std::size_t>(s.out)].dims);
-    for (const int t : s.in) {
-      step.operands.push_back(whole(layer.tensors[static_cast<std::size_t>(t)].dims));
-    }
-    bool contracts = false;
-    if (s.kind == StatementKind::einsum) {
-      const Flops flops = einsum_flops(layer, one_device, step, contracts);
-      if (contracts) sum += flops;
-    } else if (s.kind == StatementKind::attention) {
-      sum += attention_flops(layer, one_device, step.operands[0], step.operands[1]) *
-             (s.causal ? 0.5 : 1.0);
-    }
+    sum += statement_flops(layer, s) * (s.causal ? 0.5 : 1.0);
+  }
+  return sum;
+}
+
+Flops skipped_scores(const Layer& layer) {
+  Flops sum;
+  for (const LayerStatement& s : layer.statements) {
+    if (s.causal) sum += statement_flops(layer, s) * 0.5;
   }
   return sum;
 }
@@ -208,12 +251,22 @@ std::string rates_text(const ChipRates& rates, std::string_view dtype) {
                      dtype, waves, to_text(rates.memory), to_text(rates.launch));
 }
 
+namespace {
+
+Seconds math_time(const ShardedStatement& step, const ChipRates& rates) {
+  return step.matmul ? step.flops / rates.peak * fill(step, rates.multiprocessors) : Seconds{};
+}
+
+}  // namespace
+
 Seconds cost(const ShardedStatement& step, const ChipRates& rates) {
   if (step.flops == Flops{} && step.memory_bytes == Bytes{}) return {};
-  const Seconds memory = step.memory_bytes / rates.memory;
-  const Seconds math =
-      step.matmul ? step.flops / rates.peak * fill(step, rates.multiprocessors) : Seconds{};
-  return std::max(memory, math) + step.beside_bytes / rates.memory + rates.launch;
+  return std::max(step.memory_bytes / rates.memory, math_time(step, rates)) +
+         step.beside_bytes / rates.memory + rates.launch;
+}
+
+bool memory_bound(const ShardedStatement& step, const ChipRates& rates) {
+  return step.memory_bytes / rates.memory > math_time(step, rates);
 }
 
 }  // namespace shardsim

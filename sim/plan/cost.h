@@ -45,6 +45,11 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
 // Whole machine, nothing padded or repeated: einsums that contract, and attention. Forward only; a
 // training step is 3 times that (Chowdhery et al. 2022, appendix B: no recomputation counted).
 Flops model_flops(const Layer& layer);
+// The half of causal attention's scores that model_flops leaves out.
+Flops skipped_scores(const Layer& layer);
+// Of one step, with all scores of causal attention or half of them; nothing padded or repeated.
+Flops whole_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step,
+                  bool all_scores);
 
 // Of an element of the tensor: its own, or those of its role; of its gradient.
 double element_bytes(const LayerTensor& tensor, const Precision& precision);
@@ -70,5 +75,7 @@ std::string rates_text(const ChipRates& rates, std::string_view dtype);
 
 // A step without work (the gradient of an add is passed on) costs nothing, not even a launch.
 Seconds cost(const ShardedStatement& step, const ChipRates& rates);
+// Whether it is its memory traffic that takes so long.
+bool memory_bound(const ShardedStatement& step, const ChipRates& rates);
 
 }  // namespace shardsim

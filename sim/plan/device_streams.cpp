@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "base/must.h"
 #include "plan/collective_run.h"
 
 namespace shardsim {
@@ -23,13 +25,17 @@ DeviceStreams::DeviceStreams(GraphBuilder& builder, Plan& plan, const Mesh& mesh
   compute_ = start_;
 }
 
-std::uint32_t DeviceStreams::origin(std::string name, std::string stream, const StepPlace& place) {
+std::uint32_t DeviceStreams::origin(std::string name, std::string stream, const StepPlace& place,
+                                    int to_rank) {
   return builder_.origin({.name = std::move(name),
                           .stream = std::move(stream),
                           .layer = place.layer,
                           .microbatch = place.microbatch,
                           .pass = place.pass,
-                          .stage = place.stage});
+                          .stage = place.stage,
+                          .to_rank = to_rank,
+                          .purpose = place.purpose,
+                          .memory_bound = place.memory_bound});
 }
 
 void DeviceStreams::compute(Classes classes, Seconds seconds, std::uint32_t origin, ClassOps& at) {
@@ -65,6 +71,19 @@ CollectiveCall DeviceStreams::call_of_move(const Move& move) const {
   return call;
 }
 
+void DeviceStreams::remember_groups(Classes classes, const CollectiveLowering::Bracket& bracket,
+                                    const ClassOps& ends,
+                                    std::vector<std::uint32_t>& group_of) const {
+  constexpr std::uint32_t kUnknown = 0xffffffffu;
+  group_of.resize(start_.size(), kUnknown);
+  if (group_of[classes.front()] != kUnknown) return;
+  for (const std::uint32_t c : classes) {
+    const auto group = std::lower_bound(bracket.end.begin(), bracket.end.end(), ends[c]);
+    must(group != bracket.end.end() && *group == ends[c], "every class of the rank is in a group");
+    group_of[c] = static_cast<std::uint32_t>(group - bracket.end.begin());
+  }
+}
+
 std::size_t DeviceStreams::description(const Move& move, const CollectiveCall& call, Pass pass) {
   const auto [known, fresh] =
       described_.try_emplace({move.what, move.shift}, plan_.collectives.size());
@@ -95,7 +114,8 @@ const Occurrence& DeviceStreams::communicate(Classes classes, const Move& move,
        .microbatch = place.microbatch,
        .pass = place.pass,
        .collective = static_cast<int>(number),
-       .stage = place.stage});
+       .stage = place.stage,
+       .purpose = place.purpose});
   ClassOps& tail = tails_.try_emplace(name, start_).first->second;
   const double share = overlap_.share_of(axes);
   if (share > 0) {  // its kernels begin when the device has come, wherever the others are
@@ -106,6 +126,7 @@ const Occurrence& DeviceStreams::communicate(Classes classes, const Move& move,
   if (share > 0) {
     for (const std::uint32_t c : classes) builder_.hold({c, share, arrived[c], tail[c]});
   }
+  remember_groups(classes, bracket, tail, plan_.collectives[number].group_of);
   std::vector<Occurrence>& times = plan_.collectives[number].times;
   times.push_back({place.layer, place.microbatch, place.stage, std::move(bracket.begin),
                    std::move(bracket.end)});

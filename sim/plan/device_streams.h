@@ -25,6 +25,8 @@ using Classes = std::span<const std::uint32_t>;  // those of one rank of the pip
 struct StepPlace {
   int layer = 0, microbatch = 0, stage = 0;
   Pass pass = Pass::forward;
+  Purpose purpose = Purpose::pass;
+  bool memory_bound = false;  // of a compute
 };
 
 class DeviceStreams {
@@ -36,7 +38,8 @@ class DeviceStreams {
   const ClassOps& start() const { return start_; }
   ClassOps& compute_tail() { return compute_; }
 
-  std::uint32_t origin(std::string name, std::string stream, const StepPlace& place);
+  std::uint32_t origin(std::string name, std::string stream, const StepPlace& place,
+                       int to_rank = -1);
 
   // Computes so long on each of the classes, after `at`, which moves to its end.
   void compute(Classes classes, Seconds seconds, std::uint32_t origin, ClassOps& at);
@@ -60,6 +63,9 @@ class DeviceStreams {
 
  private:
   CollectiveCall call_of_move(const Move& move) const;
+  // Which of the bracket's groups each class is in, the first time.
+  void remember_groups(Classes classes, const CollectiveLowering::Bracket& bracket,
+                       const ClassOps& ends, std::vector<std::uint32_t>& group_of) const;
   std::size_t description(const Move& move, const CollectiveCall& call, Pass pass);
 
   GraphBuilder& builder_;

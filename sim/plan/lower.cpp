@@ -55,6 +55,38 @@ std::string batch_text(const BatchSpec& batch, const BatchSplit& split) {
                          : fmt::format("cut over {} devices", split.data_parallel));
 }
 
+// "1f1b, 16 ranks of axis P with 1 stage each, async transfers; layers 7, 8, …, 7"
+std::string schedule_text(const std::string& kind, const StepPlan& step) {
+  std::vector<int> layers;
+  for (const std::vector<StageUnit>& stage : step.stages) {
+    layers.push_back(static_cast<int>(
+        std::count_if(stage.begin(), stage.end(), [](const StageUnit& u) { return u.kind == 0; })));
+  }
+  const bool even = std::equal(layers.begin() + 1, layers.end(), layers.begin());
+  const int stages = static_cast<int>(layers.size());
+  return fmt::format(
+      "{}, {} stage{} on {} ranks along {}, {} transfers; {} layer{} a stage", kind, stages,
+      stages == 1 ? "" : "s", step.ranks(), step.axis, to_text(step.mode),
+      even ? fmt::format("{}", layers.front()) : fmt::format("{}", fmt::join(layers, ", ")),
+      even && layers.front() == 1 ? "" : "s");
+}
+
+std::string model_text(const RunSpec& spec, const Prepared& run) {
+  std::string text =
+      fmt::format("{}, {} of {} layers, {:.4g} parameters a layer", spec.model_spec.name,
+                  run.layers, spec.model_spec.layers, run.layer.parameters());
+  for (const LayerPlan& end : run.ends) text += ", " + end.kind;
+  return text;
+}
+
+// What of a step is not run.
+std::string left_out(const Prepared& run) {
+  if (run.ends.empty() && !run.optimizer.runs)
+    return "embedding, head, loss and optimizer are left out";
+  if (run.ends.empty()) return "embedding, head and loss are left out";
+  return run.optimizer.runs ? "" : "the optimizer is left out";
+}
+
 }  // namespace
 
 Facts facts_of(const RunSpec& spec, const Prepared& run) {
@@ -69,9 +101,7 @@ Facts facts_of(const RunSpec& spec, const Prepared& run) {
     mesh.push_back(fmt::format("{} = {} ({})", axis.name, axis.size, fmt::join(spans, ", ")));
   }
   facts.emplace_back("mesh", fmt::format("{}", fmt::join(mesh, "; ")));
-  facts.emplace_back(
-      "model", fmt::format("{}, {} of {} layers, {:.4g} parameters a layer", spec.model_spec.name,
-                           run.layers, spec.model_spec.layers, run.layer.parameters()));
+  facts.emplace_back("model", model_text(spec, run));
   facts.emplace_back("batch", batch_text(spec.batch, run.batch));
   std::vector<std::string> presets;
   for (const PresetSpec& preset : spec.sharding) {
@@ -86,6 +116,14 @@ Facts facts_of(const RunSpec& spec, const Prepared& run) {
   if (!spec.tensors.empty()) presets.push_back("the layouts in tensors");
   facts.emplace_back(
       "sharding", presets.empty() ? "nothing is cut" : fmt::format("{}", fmt::join(presets, ", ")));
+  if (spec.schedule.given)
+    facts.emplace_back("schedule",
+                       schedule_text(spec.schedule.kind.given ? spec.schedule.kind.value
+                                                              : spec.schedule.file.value,
+                                     run.step));
+  if (run.optimizer.runs)
+    facts.emplace_back(
+        "optimizer", fmt::format("adam, {} bytes a parameter", run.optimizer.gradients ? 16 : 10));
   return facts;
 }
 
@@ -168,11 +206,15 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
   said.push_back(fmt::format(
       "recompute {}: {}{}", run.recompute->name, run.recompute->help,
       run.recompute->kinds.empty() ? "" : "; model FLOPs and MFU do not count what is repeated"));
+  const std::string missing = left_out(run);
+  if (!missing.empty()) {
+    said.push_back(fmt::format("{} layer{} of {}: {}", run.layers, run.layers == 1 ? "" : "s",
+                               spec.model_spec.layers, missing));
+  }
   said.push_back(
-      fmt::format("only the {} layer{}: embedding, head, loss and optimizer step are left out",
-                  run.layers, run.layers == 1 ? "" : "s"));
-  said.push_back(
-      "MFU counts model FLOPs (3 x forward, unpadded) against the nominal peak of the chip");
+      "MFU counts model FLOPs (3 x forward, unpadded; the lookup of an embedding is none) against "
+      "the "
+      "nominal peak of the chip");
   said.push_back(options.grain == Grain::fluid
                      ? "fluid grain: a collective is one transfer per port; exact when nothing "
                        "else touches the port "
@@ -198,7 +240,6 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
     said.push_back("collective algorithms: the smallest closed form of those that suit");
   for (const AlgorithmChoice& choice : run.choices) say_assumption(choice.row, said);
   said.push_back(memory_text(run));
-  said.push_back("not known yet, null in summary.json: pipeline bubbles (bubble_fraction)");
   return said;
 }
 

@@ -204,7 +204,7 @@ class StepLowering {
 
   std::uint32_t transfer_origin(std::string what, int to, const Work& work, Pass pass) {
     return streams_.origin(fmt::format("{} to rank {}", what, to), "pipeline",
-                           {0, work.microbatch, work.stage, pass});
+                           {0, work.microbatch, work.stage, pass}, to);
   }
 
   // A group of blocking transfers: posted when the rank comes to it, over when all of them are.
@@ -291,6 +291,12 @@ class StepLowering {
     return {layer, schedule().microbatches - 1, stage, Pass::backward};
   }
 
+  StepPlace update_place(int stage, int layer) const {
+    StepPlace place = last_place(stage, layer);
+    place.purpose = Purpose::optimizer;
+    return place;
+  }
+
   // The layers of the rank's stages in the order of the backward pass.
   template <class Visit>
   void for_each_unit(int r, Visit visit) {
@@ -348,13 +354,14 @@ class StepLowering {
       if (run_.optimizer.runs) {
         const Seconds seconds =
             update_time(*kind.plan, run_.mesh, run_.precision, run_.optimizer, run_.rates);
-        streams_.compute(classes(r), seconds,
-                         streams_.origin(fmt::format("adam of the {}", kind.plan->kind), "compute",
-                                         last_place(stage, unit.layer)),
-                         at);
+        StepPlace place = update_place(stage, unit.layer);
+        place.memory_bound = true;
+        streams_.compute(
+            classes(r), seconds,
+            streams_.origin(fmt::format("adam of the {}", kind.plan->kind), "compute", place), at);
         chains_.memory().end_gradients(classes(r), unit, at);
       }
-      updated.push_back({&kind, last_place(stage, unit.layer), std::move(at)});
+      updated.push_back({&kind, update_place(stage, unit.layer), std::move(at)});
     });
     for (const Updated& one : updated) {
       ClassOps at = run_.overlap.updates ? one.at : updated.back().at;

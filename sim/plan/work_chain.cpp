@@ -58,6 +58,14 @@ void WorkChains::take(const Task& task, UnitPass& pass) const {
   (ahead ? pass.gathers : pass.tasks).push_back(&task);
 }
 
+StepPlace WorkChains::place_of(const WorkChain& chain, const Task& task) const {
+  StepPlace place = chain.place();
+  // Weights that a recomputation gathers would be gathered for the gradients without it.
+  if (task.role == TaskRole::work && task.step->again) place.purpose = Purpose::again;
+  place.memory_bound = memory_bound(*task.step, run_.rates);
+  return place;
+}
+
 bool WorkChains::step(WorkChain& chain) {
   const UnitPass& pass = chain.units[chain.unit];
   if (chain.task == 0) begin_unit(chain);
@@ -68,7 +76,7 @@ bool WorkChains::step(WorkChain& chain) {
     if (next != nullptr && tiled_.suits(task, *next)) {
       ++chain.task;
       const ClassOps before = chain.at;
-      tiled_.lower(chain.classes, task, *next, chain.place(), chain.at);
+      tiled_.lower(chain.classes, task, *next, place_of(chain, task), chain.at);
       for (const Task* part : {&task, next}) {
         memory_.stamp(memory_.of(pass.unit, chain.work.kind, *part), chain.classes, before,
                       chain.at);
@@ -114,14 +122,15 @@ void WorkChains::compute(WorkChain& chain, const Task& task) {
     memory_.stamp(changes, chain.classes, chain.at, chain.at);
     return;
   }
-  const std::uint32_t origin = streams_.origin(task.step->text, "compute", chain.place());
+  const std::uint32_t origin = streams_.origin(task.step->text, "compute", place_of(chain, task));
   streams_.compute(chain.classes, task.seconds, origin, chain.at);
   memory_.stamp(changes, chain.classes, chain.at);
 }
 
 void WorkChains::communicate(const WorkChain& chain, const UnitPass& pass, const Task& task,
                              ClassOps& at, std::string_view stream) {
-  const StepPlace place{pass.unit.layer, chain.work.microbatch, chain.work.stage, chain.pass()};
+  StepPlace place = place_of(chain, task);
+  place.layer = pass.unit.layer;  // gathers run ahead
   const Occurrence& once =
       streams_.communicate(chain.classes, {task.collective, task.algorithm}, place, at, stream);
   memory_.stamp(memory_.of(pass.unit, chain.work.kind, task), chain.classes, once, at);

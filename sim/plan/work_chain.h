@@ -78,6 +78,7 @@ class WorkChains {
     ClassOps ready;
   };
 
+  StepPlace place_of(const WorkChain& chain, const Task& task) const;
   void hold_compute(const WorkChain& chain);
   void compute(WorkChain& chain, const Task& task);
   // A collective of a task of that unit, and its memory.

@@ -33,5 +33,8 @@ struct Json {
 // Text with a trailing newline; indent < 0: one line. Strings that are not UTF-8 are replaced byte
 // by byte (json.cpp is the door to nlohmann-json).
 std::string to_json(const Json& value, int indent = 2);
+// The same on one line without the newline, behind `text`: a document of many parts is written part
+// by part, and is never a tree as a whole.
+void append_json(std::string& text, const Json& value);
 
 }  // namespace shardsim

@@ -1,64 +1,14 @@
 #include <algorithm>
 
-#include "report/run.h"
+#include "report/critical_path.h"
+#include "report/device_use.h"
 
 namespace shardsim {
 
 namespace {
 
-struct Interval {
-  Seconds from, to;
-};
-
-// Sorted, without overlaps.
-std::vector<Interval> merged(std::vector<Interval> all) {
-  std::sort(all.begin(), all.end(),
-            [](const Interval& a, const Interval& b) { return a.from < b.from; });
-  std::vector<Interval> result;
-  for (const Interval& i : all) {
-    if (!result.empty() && i.from <= result.back().to) {
-      result.back().to = std::max(result.back().to, i.to);
-    } else {
-      result.push_back(i);
-    }
-  }
-  return result;
-}
-
-Seconds length(const std::vector<Interval>& intervals) {
-  Seconds sum;
-  for (const Interval& i : intervals) sum += i.to - i.from;
-  return sum;
-}
-
-// The length of a outside b; both sorted, without overlaps.
-Seconds outside(const std::vector<Interval>& a, const std::vector<Interval>& b) {
-  Seconds covered;
-  std::size_t j = 0;
-  for (const Interval& i : a) {
-    while (j < b.size() && b[j].to <= i.from) ++j;
-    for (std::size_t k = j; k < b.size() && b[k].from < i.to; ++k) {
-      covered += std::min(i.to, b[k].to) - std::max(i.from, b[k].from);
-    }
-  }
-  return length(a) - covered;
-}
-
 Seconds at(const std::vector<Seconds>& times, OpId op) {
   return times[static_cast<std::size_t>(op)];
-}
-
-// Class of the op that ends last, among ops that take time.
-std::uint32_t last_class(const Run& run) {
-  std::uint32_t best = 0;
-  Seconds latest{-1};
-  for (std::size_t i = 0; i < run.graph.size(); ++i) {
-    if (run.timeline.end[i] > latest) {
-      latest = run.timeline.end[i];
-      best = run.graph.ops[i].device;
-    }
-  }
-  return best;
 }
 
 std::vector<LinkLoad> link_loads(const Run& run, Seconds step) {
@@ -80,50 +30,117 @@ std::vector<LinkLoad> link_loads(const Run& run, Seconds step) {
   return loads;
 }
 
+std::vector<Seconds> collective_times(const Run& run) {
+  std::vector<Seconds> times;
+  for (const CollectiveInstance& c : run.plan.collectives) {
+    Seconds sum;
+    for (const Occurrence& once : c.times) {
+      if (once.begin.empty()) continue;
+      Seconds first = at(run.timeline.end, once.begin.front()), last;
+      for (std::size_t g = 0; g < once.begin.size(); ++g) {
+        first = std::min(first, at(run.timeline.end, once.begin[g]));
+        last = std::max(last, at(run.timeline.end, once.end[g]));
+      }
+      sum += last - first;
+    }
+    times.push_back(sum);
+  }
+  return times;
+}
+
+constexpr const char* kPasses[] = {"forward", "backward", kOptimizer};
+
+// Which of the passes an op belongs to; -1: to none.
+int pass_of(const Run& run, const Op& op) {
+  const Origin& origin = run.graph.origins[op.origin];
+  const bool counts =
+      op.kind == OpKind::compute || (op.kind == OpKind::transfer && origin.collective >= 0);
+  if (!counts) return -1;
+  if (origin.purpose == Purpose::optimizer) return 2;
+  return origin.pass == Pass::forward ? 0 : 1;
+}
+
+std::vector<PassTime> pass_times(const Run& run) {
+  constexpr Seconds kNever{-1};
+  PassTime all[3];
+  for (PassTime& pass : all) pass.end = kNever;
+  for (std::size_t i = 0; i < run.graph.size(); ++i) {
+    const int number = pass_of(run, run.graph.ops[i]);
+    if (number < 0) continue;
+    PassTime& pass = all[number];
+    const Seconds start = run.timeline.start[i];
+    pass.start = pass.end == kNever ? start : std::min(pass.start, start);
+    pass.end = std::max(pass.end, run.timeline.end[i]);
+  }
+  std::vector<PassTime> passes;
+  for (int number = 0; number < 3; ++number) {
+    if (all[number].end == kNever) continue;
+    passes.push_back({kPasses[number], all[number].start, all[number].end});
+  }
+  return passes;
+}
+
+// Returns the rank that ends last.
+std::size_t measure_ranks(const std::vector<UseTimes>& uses, Metrics& metrics) {
+  Seconds busy, longest;
+  std::size_t last = 0;
+  for (std::size_t rank = 0; rank < uses.size(); ++rank) {
+    const UseTimes& use = uses[rank];
+    metrics.ranks.push_back({use.compute, use.exposed, use.busy, use.first, use.last});
+    for (const CommunicatorTime& c : use.communicators)
+      metrics.longest_communicator = std::max(metrics.longest_communicator, c.time);
+    busy += use.busy / static_cast<double>(uses.size());
+    longest = std::max(longest, metrics.ranks.back().span());
+    if (use.last > uses[last].last) last = rank;
+  }
+  const UseTimes& device = uses[last];
+  const bool pipeline = uses.size() > 1;
+  metrics.compute = device.compute;
+  metrics.comm = device.comm;
+  metrics.exposed = device.exposed;
+  metrics.bubble = pipeline ? device.idle : Seconds{};
+  metrics.rest = pipeline ? device.waiting : device.idle + device.waiting;
+  metrics.communicators = device.communicators;
+  if (pipeline && metrics.step > Seconds{}) metrics.makespan_bubble = 1 - busy / metrics.step;
+  if (pipeline && longest > Seconds{}) metrics.span_bubble = 1 - busy / longest;
+  return last;
+}
+
+void measure_speed(const Run& run, Metrics& metrics) {
+  if (!run.workload || metrics.step == Seconds{}) return;
+  const Workload& work = *run.workload;
+  const auto share = [&](Flops flops) {
+    return flops / metrics.step / (work.peak * static_cast<double>(run.plan.cluster.devices()));
+  };
+  metrics.mfu = share(work.model);
+  metrics.mfu_all_scores = share(work.model_all_scores);
+  metrics.hfu = share(work.executed);
+  metrics.hfu_all_scores = share(work.executed_all_scores);
+  if (work.head > Flops{}) metrics.mfu_without_head = share(work.model - work.head);
+  if (work.tokens == 0) return;
+  metrics.tokens_per_s = work.tokens / (metrics.step / Seconds{1});
+  if (work.training_tokens) metrics.training = metrics.step * (*work.training_tokens / work.tokens);
+}
+
 }  // namespace
 
 Metrics measure(const Run& run) {
   Metrics metrics;
   metrics.step = run.timeline.makespan();
-  const std::uint32_t device = last_class(run);
-  std::vector<Interval> compute, comm;
-  for (std::size_t i = 0; i < run.graph.size(); ++i) {
-    const Op& op = run.graph.ops[i];
-    if (op.kind == OpKind::compute && op.device == device) {
-      compute.push_back({run.timeline.start[i], run.timeline.end[i]});
-    }
-  }
-  for (const CollectiveInstance& c : run.plan.collectives) {
-    Seconds sum;
-    for (const Occurrence& once : c.times) {
-      Seconds first = metrics.step, last;
-      for (std::size_t g = 0; g < once.begin.size(); ++g) {
-        first = std::min(first, at(run.timeline.end, once.begin[g]));
-        last = std::max(last, at(run.timeline.end, once.end[g]));
-        comm.push_back({at(run.timeline.end, once.begin[g]), at(run.timeline.end, once.end[g])});
-      }
-      sum += std::max(last - first, Seconds{0});
-    }
-    metrics.collective_time.push_back(sum);
-  }
-  compute = merged(std::move(compute));
-  comm = merged(std::move(comm));
-  metrics.compute = length(compute);
-  metrics.comm = length(comm);
-  metrics.exposed = outside(comm, compute);
-  metrics.rest = metrics.step - metrics.compute - metrics.exposed;
+  const std::vector<DeviceUse> uses = device_uses(run);
+  std::vector<UseTimes> times;
+  for (const DeviceUse& use : uses) times.push_back(times_of(use, metrics.step));
+  const std::size_t last = measure_ranks(times, metrics);
+  metrics.computes = compute_kinds(run, uses[last].device);
+  metrics.critical_path = critical_path(run);
+  metrics.passes = pass_times(run);
+  metrics.collective_time = collective_times(run);
   metrics.memory = memory_peaks(run.graph, run.timeline, run.plan.ranks);
   if (run.workload && !metrics.memory.empty()) {
     metrics.memory_left = run.workload->memory - total(highest(metrics.memory).split);
   }
   metrics.links = link_loads(run, metrics.step);
-  if (run.workload && metrics.step > Seconds{}) {
-    const double devices = run.plan.cluster.devices();
-    metrics.mfu = run.workload->model_flops / metrics.step / (run.workload->peak * devices);
-    if (run.workload->tokens > 0) {
-      metrics.tokens_per_s = run.workload->tokens / (metrics.step / Seconds{1});
-    }
-  }
+  measure_speed(run, metrics);
   return metrics;
 }
 

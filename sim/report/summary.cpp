@@ -70,20 +70,54 @@ Object memory_of(const Run& run, const MemoryPeak& peak) {
   return memory;
 }
 
-// One entry for each rank of the pipeline; times are known of a single one only.
-Json stage_list(const Run& run, const Metrics& metrics) {
-  Array stages;
-  for (const MemoryPeak& peak : metrics.memory) {
-    const bool single = metrics.memory.size() == 1;
-    const auto time = [&](Seconds s) { return single ? Json(seconds(s)) : Json(nullptr); };
-    stages.push_back(Object{{"stage", static_cast<std::int64_t>(stages.size())},
-                            {"busy_s", time(metrics.compute)},
-                            {"idle_s", time(metrics.step - metrics.compute)},
-                            {"span_s", time(metrics.step)},
-                            {"peak_memory_bytes", bytes(total(peak.split))},
-                            {"memory", memory_of(run, peak)}});
+Array rank_list(const Run& run, const Metrics& metrics) {
+  Array ranks;
+  for (std::size_t rank = 0; rank < metrics.ranks.size(); ++rank) {
+    const RankTimes& r = metrics.ranks[rank];
+    const MemoryPeak* peak = rank < metrics.memory.size() ? &metrics.memory[rank] : nullptr;
+    ranks.push_back(Object{{"stage", static_cast<std::int64_t>(rank)},
+                           {"busy_s", seconds(r.busy)},
+                           {"compute_s", seconds(r.compute)},
+                           {"exposed_comm_s", seconds(r.exposed)},
+                           {"idle_s", seconds(metrics.step - r.busy)},
+                           {"first_s", seconds(r.first)},
+                           {"last_s", seconds(r.last)},
+                           {"span_s", seconds(r.span())},
+                           {"peak_memory_bytes", peak ? Json(bytes(total(peak->split))) : Json()},
+                           {"memory", peak ? Json(memory_of(run, *peak)) : Json()}});
   }
-  return stages;
+  return ranks;
+}
+
+Array communicator_list(const Metrics& metrics) {
+  Array communicators;
+  for (const CommunicatorTime& c : metrics.communicators) {
+    communicators.push_back(Object{{"communicator", c.name},
+                                   {"count", c.count},
+                                   {"time_s", seconds(c.time)},
+                                   {"exposed_s", seconds(c.exposed)},
+                                   {"overlap_fraction", c.overlapped()}});
+  }
+  return communicators;
+}
+
+// `share` or `change`: of the step.
+Array kind_list(const std::vector<KindTime>& kinds, Seconds step, const char* name, double less) {
+  Array list;
+  for (const KindTime& one : kinds) {
+    list.push_back(
+        Object{{"kind", one.kind}, {"time_s", seconds(one.time)}, {name, one.time / step - less}});
+  }
+  return list;
+}
+
+Array pass_list(const Metrics& metrics) {
+  Array passes;
+  for (const PassTime& pass : metrics.passes) {
+    passes.push_back(Object{
+        {"pass", pass.pass}, {"start_s", seconds(pass.start)}, {"end_s", seconds(pass.end)}});
+  }
+  return passes;
 }
 
 Json peak_memory(const Metrics& metrics) {
@@ -143,10 +177,21 @@ Json run_summary(const Run& run, const Metrics& metrics) {
       {"compute_s", seconds(metrics.compute)},
       {"comm_s", seconds(metrics.comm)},
       {"exposed_comm_s", seconds(metrics.exposed)},
+      {"bubble_s", seconds(metrics.bubble)},
       {"rest_s", seconds(metrics.rest)},
-      {"bubble_fraction", nullptr},
+      {"overlap_fraction", metrics.overlapped()},
+      {"bubble_fraction", metrics.makespan_bubble},
+      {"span_bubble_fraction", metrics.span_bubble},
       {"mfu", optional_number(metrics.mfu)},
+      {"mfu_all_scores", optional_number(metrics.mfu_all_scores)},
+      {"mfu_without_head", optional_number(metrics.mfu_without_head)},
+      {"hfu", optional_number(metrics.hfu)},
+      {"hfu_all_scores", optional_number(metrics.hfu_all_scores)},
       {"tokens_per_s", optional_number(metrics.tokens_per_s)},
+      {"training_s", metrics.training ? Json(seconds(*metrics.training)) : Json(nullptr)},
+      {"chip_hours", metrics.training
+                         ? Json(*metrics.training / Seconds{3600} * run.plan.cluster.devices())
+                         : Json(nullptr)},
       {"peak_memory_bytes", peak_memory(metrics)},
       {"fits_memory", metrics.memory_left ? Json(*metrics.memory_left >= Bytes{}) : Json(nullptr)},
       {"memory_left_bytes",
@@ -161,7 +206,11 @@ Json run_summary(const Run& run, const Metrics& metrics) {
       {"levels", level_list(run.plan.cluster)},
       {"operations", static_cast<std::int64_t>(run.graph.size())},
       {"collectives", std::move(collectives)},
-      {"stages", stage_list(run, metrics)},
+      {"passes", pass_list(metrics)},
+      {"communicators", communicator_list(metrics)},
+      {"critical_path", kind_list(metrics.critical_path, metrics.step, "share", 0)},
+      {"what_if", kind_list(metrics.what_if, metrics.step, "change", 1)},
+      {"stages", rank_list(run, metrics)},
       {"links", link_list(metrics)},
       {"assumptions", run.plan.assumptions}};
 }

@@ -46,6 +46,9 @@ EXPLAINED = [
 
 
 
+FSDP = "configs/runs/fsdp-prefetch-4-layers.yaml"
+
+
 def pipeline(stages=4, microbatches=8):
     return ["--stages", str(stages), "--microbatches", str(microbatches), *COSTS]
 
@@ -196,6 +199,15 @@ REFUSED = [
      ["statement:1:19", "A is written [J, K] here and [I, J] before", "a name of its own"]),
     (["explain", "C[I,K] = A[I,J] * A[I,J]", *SIZES], 2, ["index K of C is in no operand"]),
     (["explain", "A[I_X,J]", *PLANE, "--chip", "tpu-v5e"], 2, ["expected no --chip for an array"]),
+    (["run", FSDP, "--compare", "overlop", "--out", "x"], 2,
+     ['--compare:1:1: expected overlap, found "overlop"', "did you mean", "no --out with --compare"]),
+    (["run", FSDP, "--compare", "overlap", "--tokens", "1e9", "--what-if"], 2,
+     ["no --tokens with --compare", "no --what-if with --compare"]),
+    (["run", FSDP, "--tokens", "many"], 2, ['expected a number of tokens such as 15e12, found "many"']),
+    (["run", FSDP, "--tokens", "-1"], 2, ["expected a number of tokens"]),
+    (["run", FSDP, "--tokens", "1e9"], 2, ["--tokens: expected a batch of sequences, found none"]),
+    (["run", "configs/runs/fsdp-ring8.yaml", "--tokens", "1e9"], 2,
+     ["expected a run of all 32 layers of llama3-8b, found 1"]),
     (["explain", "C = A[I,J] + B[I,J]", *PLANE, "--chip", "tpu-v5"], 2,
      ['"tpu-v5"', "did you mean tpu-v5"]),
     (["explain", "C = A[I,J] + B[I,J]", *PLANE, "--dtype", "fp32", "--chip", "tpu-v5e"], 2,

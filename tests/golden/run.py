@@ -53,6 +53,10 @@ CASES = {
     "check": "check configs/runs/llama3-70b-v5p-64.yaml",
     "run-megatron": "run configs/runs/megatron-ring8.yaml --out {out}",
     "run-llama3-70b": "run configs/runs/llama3-70b-v5p-64.yaml --out {out}",
+    "run-compare": "run configs/runs/fsdp-prefetch-4-layers.yaml --compare overlap",
+    "run-pipeline": "run configs/runs/levels-2x8-h100.yaml --set mesh='{P: ib, Y: nvlink}' --set model=llama3-8b "
+                    "--set layers=4 --set sharding='{tp: Y, sp: true}' --set batch='{global: 8, micro: 1, length: 4096}' "
+                    "--set schedule='{kind: 1f1b, axis: P}' --set recompute=selective --set ends=true --out {out}",
     "run-order-mismatch": "run configs/runs/order-mismatch-torus4x4.yaml --out {out}",
     "schedule-dualpipe": "schedule dualpipe --stages 8 --microbatches 20 --forward 1ms --backward-input 1ms "
                          "--backward-weight 1ms --overlapped 3ms --p2p 10us",

@@ -56,7 +56,10 @@ Run handmade() {
   CollectiveInstance c;
   c.times = {{0, 0, 0, {OpId{1}}, {OpId{4}}}};
   run.plan.collectives = {c};
-  run.workload = Workload{1, 1, 700, Flops{2800}, FlopsPerSec{1000}, "bf16"};
+  run.workload = Workload{};
+  run.workload->tokens = 700;
+  run.workload->model = Flops{2800};
+  run.workload->peak = FlopsPerSec{1000};
   return run;
 }
 
@@ -130,8 +133,13 @@ TEST_CASE("every run file simulates; its parts add up; folded, full, fluid and i
     const Run run = configured(name);
     const Metrics m = measure(run);
     CHECK(m.step.v > 0);
+    CHECK(std::abs(m.step.v - (m.compute + m.exposed + m.bubble + m.rest).v) <= 1e-9 * m.step.v);
+    Seconds exposed, path;
+    for (const CommunicatorTime& c : m.communicators) exposed += c.exposed;
+    for (const KindTime& kind : m.critical_path) path += kind.time;
+    CHECK(std::abs((exposed - m.exposed).v) <= 1e-9 * m.step.v);
+    CHECK(relative(path, m.step) < 1e-9);
     if (!replayed_in_full(planned)) continue;
-    CHECK(std::abs(m.step.v - (m.compute + m.exposed + m.rest).v) <= 1e-12 * m.step.v);
     CHECK(relative(measure(configured(name, {Grain::flow, true})).step, m.step) < 1e-9);
     if (planned.overlap.any() || planned.step.ranks() > 1) continue;
     CHECK(std::abs(m.rest.v) <= 1e-9 * m.step.v);  // nothing overlaps and nothing waits

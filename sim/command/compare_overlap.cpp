@@ -1,0 +1,92 @@
+#include "command/compare_overlap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "command/what_if.h"
+#include "report/reports.h"
+#include "report/table_parts.h"
+
+namespace shardsim {
+
+namespace {
+
+ComparedRun row_of(std::string name, const Metrics& metrics) {
+  return {std::move(name), metrics.step, metrics.exposed, metrics.mfu, metrics.overlapped()};
+}
+
+std::string bound_text(const Comparison& c) {
+  const bool compute = c.compute_bound >= c.communicator_bound;
+  return fmt::format(
+      "perfectly overlapped is a bound: the larger of the step with all communication free ({}{}) "
+      "and of the longest time of one communicator on a rank when nothing overlaps ({}{})",
+      to_text(c.compute_bound), compute ? ", this one" : "", to_text(c.communicator_bound),
+      compute ? "" : ", this one");
+}
+
+}  // namespace
+
+Comparison compare_overlap(const RunSpec& spec, const Simulation& how) {
+  Comparison result;
+  result.name = spec.name.value;
+  RunSpec bare = spec;
+  bare.overlap = {};
+  const Metrics nothing = measure(simulate(bare, prepare(bare), how));
+  result.runs.push_back(row_of("nothing overlapped", nothing));
+  Run run = simulate(spec, prepare(spec), how);
+  const Metrics configured = measure(run);
+  result.runs.push_back(row_of("as configured", configured));
+  result.compute_bound = step_without_communication(run, *how.engine);
+  result.communicator_bound = nothing.longest_communicator;
+  ComparedRun bound{"perfectly overlapped",
+                    std::max(result.compute_bound, result.communicator_bound),
+                    {},
+                    {},
+                    {}};
+  if (configured.mfu) bound.mfu = *configured.mfu * (configured.step / bound.step);
+  result.runs.push_back(std::move(bound));
+  result.assumptions = run.plan.assumptions;
+  result.assumptions.push_back(bound_text(result));
+  return result;
+}
+
+std::string comparison_text(const Comparison& comparison) {
+  constexpr const char* kRow = "{:<22} {:>12} {:>10} {:>14} {:>8} {:>8}\n";
+  const Seconds configured = comparison.runs[1].step;
+  std::string text = cut(printable(comparison.name), kTableWidth) + "\n\n";
+  text += fmt::format(kRow, "overlap", "step time", "", "exposed comm", "hidden", "MFU");
+  for (const ComparedRun& run : comparison.runs) {
+    const double change = run.step / configured - 1;
+    text += fmt::format(kRow, run.name, to_text(run.step),
+                        change == 0 ? "" : fmt::format("{:+.1f} %", 100 * change),
+                        run.exposed ? to_text(*run.exposed) : "",
+                        run.overlapped ? percent(*run.overlapped) : "",
+                        run.mfu ? percent(*run.mfu) : "");
+  }
+  return text + assumption_lines(comparison.assumptions);
+}
+
+Json comparison_json(const Comparison& comparison) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  Array runs;
+  for (const ComparedRun& run : comparison.runs) {
+    runs.push_back(
+        Object{{"overlap", run.name},
+               {"step_time_s", run.step / Seconds{1}},
+               {"exposed_comm_s", run.exposed ? Json(*run.exposed / Seconds{1}) : Json(nullptr)},
+               {"overlap_fraction", number(run.overlapped)},
+               {"mfu", number(run.mfu)}});
+  }
+  return Object{{"schema", kSchema},
+                {"name", comparison.name},
+                {"runs", std::move(runs)},
+                {"free_communication_s", comparison.compute_bound / Seconds{1}},
+                {"longest_communicator_s", comparison.communicator_bound / Seconds{1}},
+                {"assumptions", comparison.assumptions}};
+}
+
+}  // namespace shardsim

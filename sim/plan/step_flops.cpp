@@ -1,0 +1,44 @@
+#include "plan/step_flops.h"
+
+#include "plan/cost.h"
+
+namespace shardsim {
+
+namespace {
+
+// Devices that do the same.
+double copies(const ShardedStatement& step, const Mesh& mesh) {
+  return mesh.size_of(step.idle_axes);
+}
+
+// One pass forward and backward of one layer.
+StepFlops layer_flops(const LayerPlan& plan, const Mesh& mesh) {
+  StepFlops flops;
+  flops.model = plan.sharded.model_flops;
+  flops.model_all_scores = flops.model + skipped_scores(plan.layer) * 3;
+  for (const ShardedStatement& step : plan.sharded.steps) {
+    flops.executed += whole_flops(plan.layer, mesh, step, false) * copies(step, mesh);
+    flops.executed_all_scores += whole_flops(plan.layer, mesh, step, true) * copies(step, mesh);
+  }
+  return flops;
+}
+
+}  // namespace
+
+StepFlops flops_of(const Prepared& run) {
+  StepFlops sum;
+  const auto add = [&](const LayerPlan& plan, double times) {
+    const StepFlops one = layer_flops(plan, run.mesh);
+    times *= run.batch.microbatches;
+    sum.model += one.model * times;
+    sum.model_all_scores += one.model_all_scores * times;
+    sum.executed += one.executed * times;
+    sum.executed_all_scores += one.executed_all_scores * times;
+    if (plan.kind == "head") sum.head += one.model * times;
+  };
+  add(run, run.layers);
+  for (const LayerPlan& end : run.ends) add(end, 1);
+  return sum;
+}
+
+}  // namespace shardsim
