@@ -356,7 +356,8 @@ def of_weights(collective):
 
 def wire_bytes(collectives):
     """Bytes on the wire in units of (N-1)/N: an all-reduce moves its array twice."""
-    return sum(c["bytes"] * (2 if c["kind"] == "all-reduce" else 1) for c in collectives)
+    return sum(c["count"] * c["bytes"] * (2 if c["kind"] == "all-reduce" else 1)
+               for c in collectives)
 
 
 def check_fsdp_over_dp(report, binary):
@@ -539,6 +540,71 @@ def check_phases(report, binary):
     report.row("DeepSeek-V3 cell, compute waits", 3.613, compute["waiting_s"] * 1e3, TOLERANCE, "ms")
 
 
+def settings(*pairs):
+    return [word for pair in pairs for word in ("--set", pair)]
+
+
+def pass_end(summary, name):
+    return next(p["end_s"] for p in summary["passes"] if p["pass"] == name)
+
+
+def check_prefetch(report, binary):
+    """Four layers of T_m = 1 ms and T_c = 0.5 ms forward: the first gather is all that is exposed."""
+    for depth, milliseconds in ((1, 4.5), (2, 4.5), (0, 6)):
+        summary = run(binary, "fsdp-prefetch-4-layers",
+                      settings(f"overlap.fsdp_prefetch={depth}"))
+        report.row(f"FSDP forward of 4 layers, {depth} gathered ahead", milliseconds,
+                   pass_end(summary, "forward") * 1e3, SAME, "ms")
+
+
+def check_tiles(report, binary):
+    """Two stages in n tiles: max(T_m, T_c) + min(T_m, T_c)/n."""
+    for tiles in (0, 1, 2, 8):
+        summary = run(binary, "collective-matmul-ring8",
+                      settings(f"overlap.collective_matmul={tiles}"))
+        report.row(f"product and reduce-scatter of 1 ms each, {tiles} tiles", 1 + 1 / max(tiles, 1),
+                   pass_end(summary, "forward") * 1e3, SAME, "ms")
+
+
+def step_of_layers(binary, sharding, devices, bandwidth, layers):
+    overlap = "{fsdp_prefetch: 1, gradients: true}" if "fsdp" in sharding else "{gradients: true}"
+    return run(binary, "fsdp-prefetch-4-layers", settings(
+        f"sharding={sharding}", f"overlap={overlap}", f"dims.B={250 * devices}",
+        f"cluster.topology.axes.x={devices}",
+        f"cluster.topology.link.bandwidth={bandwidth} GB/s",
+        f"layers={layers}"))["step_time_s"]
+
+
+def check_step_over_dp(report, binary):
+    """Step time of FSDP over DP, all overlapped: per pass max(math, comm), of every further layer.
+
+    Math is 1 ms forward and 2 ms backward. Weights of V bytes move (N-1)/N * V/W: twice in the
+    backward pass of both, and under FSDP once in the forward pass as well. At the threshold V/W is
+    1 ms. The first gather and the last reductions are exposed: they come once, whatever the layers.
+    """
+    book = {(8, 2): 1.1667, (64, 2): 1.1962}  # half the threshold: V/W = 2 ms
+    for devices in (8, 64):
+        for bandwidth in (2, 4, 8):
+            comm = (devices - 1) / devices * 4 / bandwidth  # ms
+            each = {"{fsdp: X}": max(1, comm) + max(2, 2 * comm), "{dp: X}": 1 + max(2, 2 * comm)}
+            got = {}
+            for sharding, expected in each.items():
+                steps = [step_of_layers(binary, sharding, devices, bandwidth, n) for n in (8, 12)]
+                got[sharding] = (steps[1] - steps[0]) / 4
+                what = f"{sharding}, {devices} devices, {bandwidth} GB/s"
+                report.row(f"{what}: a layer more", expected, got[sharding] * 1e3, SAME, "ms")
+                if comm <= 1:  # the first gather of each pass and the last scatter, or all-reduce
+                    once = 3 * comm if "fsdp" in sharding else 2 * comm
+                    report.row(f"{what}: exposed once", once,
+                               (steps[0] - 8 * got[sharding]) * 1e3, TOLERANCE, "ms")
+            ratio = got["{fsdp: X}"] / got["{dp: X}"]
+            report.row(f"FSDP over DP, {devices} devices, {bandwidth} GB/s",
+                       each["{fsdp: X}"] / each["{dp: X}"], ratio, SAME, "")
+            if (devices, bandwidth) in book:
+                report.holds(f"FSDP over DP, {devices} devices, half the threshold",
+                             f"{ratio:.4f}" == f"{book[devices, bandwidth]:.4f}", f"{ratio:.4f}")
+
+
 def check_llama(report, binary):
     mfu = run(binary, "llama3-70b-v5p-64")["mfu"]
     report.holds("llama3-70b-v5p-64: 0 < mfu < 1", mfu is not None and 0 < mfu < 1, f"mfu {mfu}")
@@ -574,6 +640,9 @@ def main():
     guarded(report, "a million devices", check_million, binary)
     guarded(report, "DeepSeek-V3 cell", check_phases, binary)
     guarded(report, "llama3-70b-v5p-64", check_llama, binary)
+    guarded(report, "prefetch", check_prefetch, binary)
+    guarded(report, "tiles", check_tiles, binary)
+    guarded(report, "FSDP over DP, steps", check_step_over_dp, binary)
     return report.verdict()
 
 
