@@ -46,6 +46,10 @@ CASES = [
      None),
     ("collective all-to-all --topology fat-tree-256-2to1 --bytes 64MiB --full", 2, None),
     ("run configs/runs/llama3-70b-v5p-64.yaml --out {out}", 0.1, None),
+    # The whole step of 405B on 16,384 chips, every op of every layer; one layer on 1,024 chips in full.
+    ("run configs/runs/llama3-405b-h100-16384.yaml --out {out}", 2, 300),
+    ("run configs/runs/llama3-70b-v5p-64.yaml --set 'cluster.topology.axes={x: 8, y: 16, z: 8}' "
+     "--set batch.global=1024 --full --out {out}", 10, None),
 ]
 
 

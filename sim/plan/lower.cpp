@@ -31,6 +31,10 @@ std::vector<CollectiveCall> calls_of(const Prepared& run) {
   std::vector<CollectiveCall> calls;
   append_calls(run, run.mesh, calls);
   for (const LayerPlan& end : run.ends) append_calls(end, run.mesh, calls);
+  for (std::size_t i = 0; i < run.boundary.gather.size(); ++i) {
+    calls.push_back(call_of(run.boundary.gather[i], run.mesh));
+    calls.back().algorithm = run.boundary.choices[i].row;
+  }
   return calls;
 }
 

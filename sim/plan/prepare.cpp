@@ -9,6 +9,7 @@
 #include "plan/check_dims.h"
 #include "plan/end_layers.h"
 #include "plan/layer_tasks.h"
+#include "plan/lower_collective.h"
 #include "plan/make_layer.h"
 #include "plan/memory_limit.h"
 #include "plan/overlap_needs.h"
@@ -282,16 +283,6 @@ bool check_axis_free(const RunSpec& spec, std::vector<Problem>& problems) {
   return problems.size() == before;
 }
 
-// What a rank hands to the next: a device's block of the layers' first input.
-Bytes boundary_of(const Prepared& run) {
-  for (std::size_t t = 0; t < run.layer.tensors.size(); ++t) {
-    if (run.layer.tensors[t].role != TensorRole::input) continue;
-    return local_bytes(run.layer, run.mesh, run.sharded.held[t],
-                       element_bytes(run.layer.tensors[t], run.precision));
-  }
-  return {};
-}
-
 void plan_stages(const RunSpec& spec, const MeshAxis& axis, Prepared& run,
                  std::vector<Problem>& problems) {
   const LayerTimes times = layer_times(tasks_of(run, run.rates), run.cluster, run.mesh);
@@ -305,7 +296,7 @@ void plan_stages(const RunSpec& spec, const MeshAxis& axis, Prepared& run,
   ask.layer_costs.backward = times.backward_input + times.backward_weight;
   ask.layer_costs.overlapped = ask.layer_costs.forward + ask.layer_costs.backward;
   run.step = plan_step(spec.schedule, ask, axis, problems);
-  run.boundary = boundary_of(run);
+  run.boundary = make_boundary(run, run.mesh, run.precision, spec.schedule, problems);
 }
 
 void check_overlap(const RunSpec& spec, const Prepared& run, std::vector<Problem>& problems) {
@@ -372,6 +363,8 @@ Prepared prepare(const RunSpec& spec) {
   for (LayerPlan& end : run.ends) pick_all(wanted, run, end, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   plan_stages(spec, pipeline, run, problems);
+  for (const ShardedCollective& gather : run.boundary.gather)
+    run.boundary.choices.push_back(wanted.pick(call_of(gather, run.mesh), run.cluster, problems));
   check_overlap(spec, run, problems);
   if (problems.empty()) check_memory_limit(spec, run, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));

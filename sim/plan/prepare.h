@@ -9,6 +9,7 @@
 #include "ir/layer.h"
 #include "ir/plan.h"
 #include "ir/sharded_layer.h"
+#include "plan/boundary.h"
 #include "plan/clusters.h"
 #include "plan/collective_run.h"
 #include "plan/cost.h"
@@ -37,7 +38,7 @@ struct Prepared : LayerPlan {
   StepPlan step;
   Overlap overlap;
   Optimizer optimizer;
-  Bytes boundary;  // what a device hands to the next stage: a block of the layers' input
+  Boundary boundary;
 };
 
 // Throws ConfigError with every problem found.

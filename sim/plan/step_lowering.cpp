@@ -142,7 +142,24 @@ class StepLowering {
     const bool last = makes_gradients && --rank(r).gradients_left[work.stage] == 0;
     if (work.kind == WorkKind::forward && work.stage == 0)
       chains_.memory().enter(classes(r), units(0).front(), streams_.compute_tail());
-    return chains_.make(work, classes(r), input_of(r, work), last, takes_turns);
+    ClassOps input = input_of(r, work);
+    if (comes_from_another(r, work)) gather_pieces(r, work, input);
+    return chains_.make(work, classes(r), std::move(input), last, takes_turns);
+  }
+
+  bool comes_from_another(int r, const Work& work) const {
+    if (work.kind == WorkKind::backward_weight) return false;
+    const int stage = work.kind == WorkKind::forward ? work.stage - 1 : work.stage + 1;
+    return stage >= 0 && stage < schedule().stages() &&
+           schedule().rank_of(work.microbatch, stage) != r;
+  }
+
+  void gather_pieces(int r, const Work& work, ClassOps& input) {
+    const Pass pass = work.kind == WorkKind::forward ? Pass::forward : Pass::backward;
+    for (std::size_t i = 0; i < run_.boundary.gather.size(); ++i) {
+      streams_.communicate(classes(r), {&run_.boundary.gather[i], run_.boundary.choices[i].row},
+                           {0, work.microbatch, work.stage, pass}, input);
+    }
   }
 
   // What a work waits for. Blocking, all that came by transfers came before the rank went on.
@@ -187,8 +204,8 @@ class StepLowering {
     const bool in_order = run_.step.mode == P2pMode::serial;
     const ClassOps made = there;
     const ClassOps first =
-        transfers_.send(r, to, run_.boundary, origin, made, in_order ? before : made, there);
-    chains_.memory().sent(classes(r), classes(to), run_.boundary, first, there);
+        transfers_.send(r, to, run_.boundary.bytes, origin, made, in_order ? before : made, there);
+    chains_.memory().sent(classes(r), classes(to), run_.boundary.bytes, first, there);
     hold(r, made, there);
     hold(to, made, there);
     if (in_order) before = there;
@@ -241,9 +258,9 @@ class StepLowering {
     const std::uint32_t origin =
         transfer_origin(std::string(1, p2p.channel), to.rank, {}, Pass::forward);
     ClassOps done;
-    const ClassOps first =
-        transfers_.send(from.rank, to.rank, run_.boundary, origin, from.after, to.after, done);
-    chains_.memory().sent(classes(from.rank), classes(to.rank), run_.boundary, first, done);
+    const ClassOps first = transfers_.send(from.rank, to.rank, run_.boundary.bytes, origin,
+                                           from.after, to.after, done);
+    chains_.memory().sent(classes(from.rank), classes(to.rank), run_.boundary.bytes, first, done);
     hold(from.rank, from.after, done);
     hold(to.rank, to.after, done);
     for (const int end : {from.rank, to.rank}) {

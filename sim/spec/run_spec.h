@@ -195,6 +195,7 @@ struct ScheduleSpec {
   Chosen<int> group;            // interleaved kinds: micro-batches in a row on a chunk
   Chosen<double> memory_limit;  // searched kinds
   Chosen<std::string> p2p;      // async | serial | blocking
+  Chosen<bool> scatter_gather;  // copies of what is handed over send a piece each
   Chosen<std::vector<Chosen<std::string>>> layers;  // of every stage; default: evenly
   SourcePos pos;
   bool given = false;

@@ -66,7 +66,8 @@ def alias_bomb():
 
 
 MAP = ("expected a map with name, cluster, mesh, model, layer, dims, layers, batch, precision, "
-       "sharding, tensors, on_ambiguity, idle_axes, collectives, recompute or notes")
+       "sharding, tensors, on_ambiguity, idle_axes, collectives, recompute, attention, notes, "
+       "parallel, schedule, overlap, optimizer, dropout, memory_limit or ends")
 
 
 def ledger_row(claim):

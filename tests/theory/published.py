@@ -56,7 +56,7 @@ def megatron():
         text = model(GPT, r["layers"], D=h, F=4 * h, N=r["heads"], K=r["heads"], H=h // int(r["heads"]),
                      V=r["vocab"])
         run = (f"{gpus(A100, int(r['gpus']))}\nparallel: {{tp: {r['tp']}, pp: {r['pp']}, dp: {r['dp']}}}\n"
-               f"schedule: {{p2p: blocking}}\n"
+               f"schedule: {{p2p: blocking, scatter_gather: true}}\n"
                f"batch: {{global: {r['gbs']}, micro: {r['mbs']}, length: {r['seq']}}}\n"
                "attention: scores\nrecompute: full\n")
         yield f"Megatron-LM {r['model']}, {r['gpus']} A100", float(r["iter_time_s"]), text, run

@@ -121,6 +121,25 @@ TEST_CASE("a pipeline takes as long as its schedule alone with the same costs") 
   }
 }
 
+// Four copies of 64 MiB on either rank; 65,536 ns whole from node to node, or a quarter of that and
+// a gather of three quarters in the node at four times the rate.
+TEST_CASE("copies of what stages hand over send a piece each") {
+  const std::string text =
+      "cluster: {chip: " + chip_path() +
+      ", topology: {levels: [{name: node, kind: switch, size: 4, bandwidth: 4096 GB/s}, "
+      "{name: net, kind: rails, size: 2, bandwidth: 1024 GB/s}]}}\n"
+      "mesh: {P: net, T: node}\nmodel: llama3-8b\nlayers: 2\n"
+      "batch: {global: 1, length: 8192}\nsharding: {tp: T}\nschedule: {kind: 1f1b, axis: P}\n";
+  for (const std::string mode : {"async", "blocking"}) {
+    CAPTURE(mode);
+    const Seconds whole = step_of(text, {"schedule.p2p=" + mode}).time();
+    const Seconds pieces =
+        step_of(text, {"schedule.p2p=" + mode, "schedule.scatter_gather=true"}).time();
+    const double saved = 2 * (65536 - 65536.0 / 4 - 65536 * 0.75 / 4) * 1e-9;
+    CHECK((whole - pieces).v == doctest::Approx(saved).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("uneven stages: the list says how many layers each has") {
   const Step even = step_of(pipeline());
   const Step uneven = step_of(pipeline(), {"schedule.layers=[1, 2, 2, 3]"});
