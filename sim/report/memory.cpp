@@ -50,11 +50,13 @@ Bytes total(const MemorySplit& split) {
   return sum;
 }
 
-std::vector<MemoryPoint> memory_timeline(const OpGraph& graph, const Timeline& timeline,
-                                         std::uint32_t device) {
-  std::vector<MemoryPoint> points;
-  walk(graph, timeline, by_device(graph, timeline)[device],
-       [&](const MemoryPoint& point) { points.push_back(point); });
+std::vector<std::vector<MemoryPoint>> memory_timelines(const OpGraph& graph,
+                                                       const Timeline& timeline) {
+  std::vector<std::vector<MemoryPoint>> points;
+  for (const std::vector<std::uint32_t>& changes : by_device(graph, timeline)) {
+    std::vector<MemoryPoint>& mine = points.emplace_back();
+    walk(graph, timeline, changes, [&](const MemoryPoint& point) { mine.push_back(point); });
+  }
   return points;
 }
 

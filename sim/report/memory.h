@@ -23,9 +23,9 @@ struct MemoryPoint {
   MemorySplit split = {};
   OpId op = {};  // that made the last change
 };
-// One point for each time at which the memory of a device of the class changes.
-std::vector<MemoryPoint> memory_timeline(const OpGraph& graph, const Timeline& timeline,
-                                         std::uint32_t device);
+// [device classes] one point for each time at which the memory of a device of the class changes.
+std::vector<std::vector<MemoryPoint>> memory_timelines(const OpGraph& graph,
+                                                       const Timeline& timeline);
 
 // The point with the most of all devices of these classes; the first such, by time and class.
 // Without changes: nothing, at 0.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/device_use.h"
+#include "report/memory_report.h"
 #include "report/reports.h"
 #include "report/table_parts.h"
 
@@ -179,55 +180,6 @@ std::string collectives_text(const Run& run, const Metrics& metrics) {
   return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string split_text(const MemorySplit& split) {
-  std::vector<std::string> parts;
-  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
-    if (split[kind] == Bytes{}) continue;
-    parts.push_back(
-        fmt::format("{} {}", to_text(static_cast<MemoryKind>(kind)), to_text(split[kind])));
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-// The peak of the highest rank, when it is reached and of what it is.
-std::string memory_line(const Run& run, const Metrics& metrics) {
-  if (!metrics.memory_left) return "";
-  const MemoryPeak& peak = highest(metrics.memory);
-  const Origin& origin = run.graph.origins[run.graph.ops[static_cast<std::size_t>(peak.op)].origin];
-  const Bytes left = *metrics.memory_left;
-  const bool fits = left >= Bytes{};
-  const std::string rank =
-      metrics.memory.size() == 1 ? "" : fmt::format(" on rank {}", &peak - metrics.memory.data());
-  return line(
-      "memory",
-      fmt::format("peak {}{} of {} ({} {}), at {} in \"{}\" of layer {}, micro-batch {}: {}",
-                  to_text(total(peak.split)), rank, to_text(run.workload->memory),
-                  to_text(fits ? left : Bytes{} - left), fits ? "left" : "too much",
-                  to_text(peak.at), origin.name, origin.layer, origin.microbatch,
-                  split_text(peak.split)));
-}
-
-// With a pipeline, every rank's peak.
-std::string memory_rows(const Metrics& metrics) {
-  if (metrics.memory.size() < 2) return "";
-  const auto row = [](const auto& label, const auto& cells) {
-    std::string text = fmt::format("{:<6}", label);
-    for (const auto& cell : cells) text += fmt::format(" {:>12}", cell);
-    return text + "\n";
-  };
-  std::vector<std::string> head = {"peak memory"};
-  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind)
-    head.emplace_back(to_text(static_cast<MemoryKind>(kind)));
-  std::string text = "\n" + row("rank", head);
-  for (std::size_t rank = 0; rank < metrics.memory.size(); ++rank) {
-    const MemorySplit& split = metrics.memory[rank].split;
-    std::vector<std::string> cells = {to_text(total(split))};
-    for (const Bytes bytes : split) cells.push_back(to_text(bytes));
-    text += row(rank, cells);
-  }
-  return text;
-}
-
 std::string collective_rows(const Run& run, const Metrics& metrics) {
   if (run.plan.collectives.empty()) return "\nno collectives\n";
   constexpr const char* kRow = "{:<8} {:<18} {:>4} {:<7} {:<5} {:<7} {:<12} {:>9} {:>10} {:>11}\n";
@@ -252,7 +204,8 @@ std::string run_table(const Run& run, const Metrics& metrics) {
   text += line("replay", engine_text(run));
   text += line("step time", step_text(metrics));
   text += speed_lines(run, metrics) + training_line(run, metrics) + bubble_line(metrics);
-  text += memory_line(run, metrics);
+  if (const std::string memory = memory_text(run, metrics); !memory.empty())
+    text += line("memory", memory);
   text += line("collectives", collectives_text(run, metrics));
   return text + cost_table(metrics) + rank_rows(metrics) + memory_rows(metrics) +
          collective_rows(run, metrics) + link_lines(run, metrics) +

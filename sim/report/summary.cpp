@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/memory_report.h"
 #include "report/reports.h"
 
 namespace shardsim {
@@ -54,22 +55,6 @@ Json level_list(const Cluster& cluster) {
   return levels;
 }
 
-// Of one rank, at its peak: bytes by what they are, and whose task took the last of them.
-Object memory_of(const Run& run, const MemoryPeak& peak) {
-  const Origin& origin = run.graph.origins[run.graph.ops[static_cast<std::size_t>(peak.op)].origin];
-  Object memory{{"at_s", seconds(peak.at)},
-                {"op", origin.name},
-                {"pass", std::string(to_text(origin.pass))},
-                {"layer", origin.layer},
-                {"microbatch", origin.microbatch},
-                {"stage", origin.stage}};
-  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
-    memory.emplace_back(std::string(to_text(static_cast<MemoryKind>(kind))) + "_bytes",
-                        bytes(peak.split[kind]));
-  }
-  return memory;
-}
-
 Array rank_list(const Run& run, const Metrics& metrics) {
   Array ranks;
   for (std::size_t rank = 0; rank < metrics.ranks.size(); ++rank) {
@@ -84,7 +69,7 @@ Array rank_list(const Run& run, const Metrics& metrics) {
                            {"last_s", seconds(r.last)},
                            {"span_s", seconds(r.span())},
                            {"peak_memory_bytes", peak ? Json(bytes(total(peak->split))) : Json()},
-                           {"memory", peak ? Json(memory_of(run, *peak)) : Json()}});
+                           {"memory", peak ? Json(memory_fields(run, *peak)) : Json()}});
   }
   return ranks;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/device_use.h"
+#include "report/memory_report.h"
 #include "report/reports.h"
 
 namespace shardsim {
@@ -191,26 +192,6 @@ void link_counters(const Run& run, Events& events) {
   }
 }
 
-// What lies in the memory of each class of devices, by kind, from each change on.
-void memory_counters(const Run& run, Events& events) {
-  for (const std::vector<std::uint32_t>& classes : run.plan.ranks) {
-    for (const std::uint32_t device : classes) {
-      for (const MemoryPoint& point : memory_timeline(run.graph, run.timeline, device)) {
-        Object split;
-        for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
-          split.emplace_back(std::string(to_text(static_cast<MemoryKind>(kind))),
-                             point.split[kind] / Bytes{1 << 30});
-        }
-        events.add({{"ph", "C"},
-                    {"name", "memory in GiB"},
-                    {"pid", static_cast<std::int64_t>(device)},
-                    {"ts", us(point.at)},
-                    {"args", std::move(split)}});
-      }
-    }
-  }
-}
-
 }  // namespace
 
 std::string trace_json(const Run& run, const Metrics&) {
@@ -220,7 +201,7 @@ std::string trace_json(const Run& run, const Metrics&) {
   collective_slices(run, tracks, events);
   transfer_slices(run, tracks, events);
   link_counters(run, events);
-  memory_counters(run, events);
+  memory_counters(run, [&](const Object& event) { events.add(event); });
   return events.take();
 }
 

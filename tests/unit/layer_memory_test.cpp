@@ -256,7 +256,8 @@ TEST_CASE(
   const Replayed run = replayed("fsdp-ring8", {"layers=4", "overlap.fsdp_prefetch=1"});
   CHECK(held(peak(run)) == Bytes{4 * 16 * parameters / 8});
   Bytes gathered;
-  for (const MemoryPoint& point : memory_timeline(run.graph, run.timeline, 0)) {
+  const auto course = memory_timelines(run.graph, run.timeline);
+  for (const MemoryPoint& point : course[0]) {
     const Origin& at = run.graph.origins[run.graph.ops[static_cast<std::size_t>(point.op)].origin];
     if (at.pass == Pass::forward)
       gathered = std::max(gathered, point.split[static_cast<std::size_t>(MemoryKind::gathered)]);
@@ -266,7 +267,7 @@ TEST_CASE(
   CHECK(gathered == Bytes{2 * (2 * parameters - 4096 * (1 + 4096 + 2 * 1024))});
   // 10 bytes: gradients only from the backward pass to the update.
   const Replayed small = replayed("dp-ring8", {"optimizer={bytes: 10, kind: adam}"});
-  const auto points = memory_timeline(small.graph, small.timeline, 0);
+  const auto points = memory_timelines(small.graph, small.timeline)[0];
   CHECK(held(points.front().split) == Bytes{10 * parameters});
   CHECK(held(points.back().split) == Bytes{10 * parameters});
   CHECK(held(peak(small)) == Bytes{12 * parameters});
@@ -296,9 +297,10 @@ TEST_CASE("memory of a run: it ends as it began, folded and in full, under every
       const auto peaks = memory_peaks(folded.graph, folded.timeline, folded.ranks);
       const auto same = memory_peaks(full.graph, full.timeline, full.ranks);
       REQUIRE(peaks.size() == 4);
+      const auto timelines = memory_timelines(folded.graph, folded.timeline);
       for (std::size_t r = 0; r < 4; ++r) {
         CHECK(peaks[r].split == same[r].split);
-        const auto points = memory_timeline(folded.graph, folded.timeline, folded.ranks[r].front());
+        const auto points = timelines[folded.ranks[r].front()];
         CHECK(held(points.front().split) == held(points.back().split));
         CHECK(total(points.back().split) == held(points.back().split));
         for (const MemoryPoint& point : points)
@@ -346,7 +348,7 @@ TEST_CASE("memory of a run: overlap moves when memory is taken, and all of it is
           "fsdp-ring8", {"cluster.topology=switch:8", "mesh={X: 4, Y: 2, order: row-major}",
                          "sharding={fsdp: X, tp: Y, sp: true}", "layers=3", "overlap=" + overlap,
                          "recompute=" + recompute});
-      const auto points = memory_timeline(run.graph, run.timeline, 0);
+      const auto points = memory_timelines(run.graph, run.timeline)[0];
       CHECK(total(points.back().split) == held(points.front().split));
       for (const MemoryPoint& point : points)
         for (const Bytes bytes : point.split) CHECK(bytes >= Bytes{});
