@@ -113,7 +113,7 @@ TEST_CASE("a pipeline takes as long as its schedule alone with the same costs") 
       costs.backward_input = times.backward_input * layers;
       costs.backward_weight = times.backward_weight * layers;
       costs.backward = costs.backward_input + costs.backward_weight;
-      costs.p2p = step.run.boundary / BytesPerSec{1024e9};
+      costs.p2p = step.run.boundary.bytes / BytesPerSec{1024e9};
       CHECK(costs.p2p.v == doctest::Approx(65.536e-6));
       const Timeline alone = replay_ideal(lower_schedule(schedule, costs, step.run.step.mode));
       CHECK(off(step.time(), alone.makespan()) < 1e-9);
