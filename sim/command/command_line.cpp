@@ -115,6 +115,7 @@ void declare_run(CLI::App& app, RunArguments& args, Found& found) {
   declare_repeated(sub, "--set", args.set,
                    "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'");
   sub->add_option("--out", args.out, "output directory (default reports/out/NAME)");
+  sub->add_flag("--trace", args.trace, "write trace.json however many operations there are");
   sub->add_option(
       "--compare", args.compare,
       "overlap: nothing overlapped, as configured and perfectly overlapped, in a table");

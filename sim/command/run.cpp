@@ -177,10 +177,21 @@ void run_command(const RunArguments& args) {
     done.metrics.what_if = what_ifs(done.run, *how.engine);
   }
   std::vector<OutputFile> files;
+  std::string left_out;
   for (const ReportRow& row : reports()) {
     throw_if_interrupted();
-    if (!row.file.empty())
-      files.push_back({out + "/" + std::string(row.file), row.write(done.run, done.metrics)});
+    if (row.file.empty()) continue;
+    const std::string path = out + "/" + std::string(row.file);
+    if (row.most_operations > 0 && done.run.graph.size() > row.most_operations && !args.trace) {
+      // One of an earlier run would not belong to this summary.
+      std::filesystem::remove(path);
+      left_out += fmt::format(
+          "\nnot written: {}, for more than {} operations it is large; --trace "
+          "writes it",
+          row.file, row.most_operations);
+      continue;
+    }
+    files.push_back({path, row.write(done.run, done.metrics)});
   }
   write_files(files);
   if (args.format == "json") {
@@ -192,8 +203,8 @@ void run_command(const RunArguments& args) {
     text += fmt::format(" {} ({})", file.path,
                         to_text(Bytes{static_cast<double>(file.content.size())}));
   }
-  print(text +
-        "\nnext: open trace.json in ui.perfetto.dev; change one thing with --set KEY=VALUE\n");
+  const char* const next = left_out.empty() ? "open trace.json in ui.perfetto.dev; " : "";
+  print(fmt::format("{}{}\nnext: {}change one thing with --set KEY=VALUE\n", text, left_out, next));
 }
 
 Json run_document(const RunArguments& args) {

@@ -20,7 +20,7 @@ struct RunArguments {
   std::vector<std::string> set;
   std::string tokens;   // of a training, "15e12"; empty: none is asked for
   std::string compare;  // "overlap": three runs beside each other; empty: one run
-  bool full = false, check = false, what_if = false;
+  bool full = false, check = false, trace = false, what_if = false;
 };
 
 // A prepared run, lowered and replayed.

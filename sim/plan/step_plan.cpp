@@ -94,7 +94,7 @@ Schedule generated(const ScheduleSpec& spec, const StepAsk& step, int ranks,
   for (const P2pMode mode : p2p_modes())
     if (to_text(mode) == spec.p2p.value) ask.mode = mode;
   const int stages = ranks * ask.chunks;
-  if (stages > step.layers) {
+  if (stages > step.layers && !spec.layers.given) {
     problems.push_back({spec.chunks.given ? spec.chunks.pos : spec.axis.pos,
                         fmt::format("expected at most as many stages as layers, found {} stages "
                                     "({} ranks of {}) for {} layers",
@@ -135,7 +135,7 @@ Schedule written(const ScheduleSpec& spec, const StepAsk& step, int ranks,
                                     step.microbatches, schedule.microbatches),
                         "batch.global and batch.micro set their number"});
   }
-  if (problems.size() == before && schedule.stages() > step.layers) {
+  if (problems.size() == before && schedule.stages() > step.layers && !spec.layers.given) {
     problems.push_back({spec.file.pos,
                         fmt::format("expected at most as many stages as layers, found {} stages "
                                     "for {} layers",
@@ -146,7 +146,7 @@ Schedule written(const ScheduleSpec& spec, const StepAsk& step, int ranks,
 }
 
 // Layers of every stage.
-std::vector<int> stage_sizes(const ScheduleSpec& spec, int layers, int stages,
+std::vector<int> stage_sizes(const ScheduleSpec& spec, int layers, int stages, bool ends,
                              std::vector<Problem>& problems) {
   if (!spec.layers.given) {
     if (layers % stages != 0) {
@@ -166,6 +166,13 @@ std::vector<int> stage_sizes(const ScheduleSpec& spec, int layers, int stages,
     const Parsed<int> parsed = parse_count(word.value, 0, 1'000'000);
     if (!parsed) {
       problems.push_back({word.pos, fmt::format("schedule.layers: {}", parsed.error), ""});
+      good = false;
+    }
+    const bool holds_end = ends && (sizes.empty() || sizes.size() + 1 == spec.layers.value.size());
+    if (parsed && parsed.value == 0 && !holds_end) {
+      problems.push_back(
+          {word.pos, "schedule.layers: expected at least 1 layer in every stage, found 0",
+           ends ? "only the first and the last, with embedding and head, may have none" : ""});
       good = false;
     }
     sizes.push_back(parsed.value);
@@ -230,7 +237,7 @@ StepPlan plan_step(const ScheduleSpec& spec, const StepAsk& ask, const MeshAxis&
     if (plan.schedule.programs.empty()) return plan;
   }
   const int stages = plan.schedule.stages();
-  const std::vector<int> sizes = stage_sizes(spec, ask.layers, stages, problems);
+  const std::vector<int> sizes = stage_sizes(spec, ask.layers, stages, ask.ends, problems);
   if (sizes.empty()) return plan;
   int layer = 0;
   for (const int size : sizes) {

@@ -16,6 +16,8 @@ struct ReportRow {
   std::string_view file;  // name in the output directory; empty: for the terminal
   std::string_view help;
   std::string (*write)(const Run&, const Metrics&);
+  // Above so many operations it is written only when asked for; 0: always.
+  std::size_t most_operations = 0;
 };
 std::span<const ReportRow> reports();
 
