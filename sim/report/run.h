@@ -26,7 +26,7 @@ struct Workload {
   Flops executed_all_scores;
   FlopsPerSec peak;       // of one device, nominal, in the run's activation precision
   std::string peak_name;  // "bf16"
-  Bytes memory;           // of one device
+  Bytes memory = {};      // of one device
   std::optional<double> training_tokens;  // of a whole training, if that is asked for
 };
 
