@@ -253,7 +253,8 @@ TEST_CASE(
   };
   const double parameters = prepare(spec_of("dp-ring8", {})).layer.parameters();
   CHECK(held(peak(replayed("dp-ring8", {}))) == Bytes{16 * parameters});
-  const Replayed run = replayed("fsdp-ring8", {"layers=4", "overlap.fsdp_prefetch=1"});
+  const Replayed run = replayed(
+      "fsdp-ring8", {"layers=4", "batch.global=32", "overlap={fsdp_prefetch: 1, fsdp: fsdp1}"});
   CHECK(held(peak(run)) == Bytes{4 * 16 * parameters / 8});
   Bytes gathered;
   const auto course = memory_timelines(run.graph, run.timeline);
