@@ -18,6 +18,9 @@ struct Boundary {
   Bytes bytes;                            // that a device sends
   std::vector<ShardedCollective> gather;  // none or one: makes the pieces whole again
   std::vector<AlgorithmChoice> choices;   // of it
+
+  // What a device has of it before it sends, and after the pieces have been gathered.
+  Bytes whole() const { return gather.empty() ? bytes : gather.front().bytes; }
 };
 
 // Without algorithms. Appends a problem where pieces are asked for and there are no copies.

@@ -34,7 +34,7 @@ void widen_loss(Layer& layer) {
 
 void read_probabilities(LayerPlan& plan, const Mesh& mesh, const Precision& precision) {
   for (ShardedStatement& step : plan.sharded.steps) {
-    if (step.out_name != "dLogits") continue;
+    if (step.pass == Pass::forward) continue;
     const auto at = std::find(step.operand_names.begin(), step.operand_names.end(), "Logits");
     if (at == step.operand_names.end()) continue;
     const auto operand = step.operands.begin() + (at - step.operand_names.begin());

@@ -36,7 +36,7 @@ ModelSpec end_model(const ModelSpec& model, const EndRow& row);
 
 // The loss is kept in fp32, which its own element_bytes say; before shard().
 void widen_loss(Layer& layer);
-// Its adjoint reads the probabilities, not the logits; after append_backward().
+// Its adjoints read the probabilities, not the logits; after append_backward().
 void read_probabilities(LayerPlan& plan, const Mesh& mesh, const Precision& precision);
 
 // Turns the product of tokens and table into the lookup that it is: no FLOPs, memory traffic of the

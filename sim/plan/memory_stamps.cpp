@@ -86,12 +86,19 @@ void MemoryStamps::leave(Classes classes, const StageUnit& unit, const ClassOps&
     builder_.memory({last[c], true, MemoryKind::activations, c, Bytes{} - memory(unit).input});
 }
 
-void MemoryStamps::sent(Classes from, Classes to, Bytes bytes, const std::vector<OpId>& first,
-                        const std::vector<OpId>& last) {
+void MemoryStamps::sent(Classes from, Classes to, const Boundary& what,
+                        const std::vector<OpId>& first, const std::vector<OpId>& last) {
   for (std::size_t k = 0; k < from.size(); ++k) {
-    builder_.memory({first[k], false, MemoryKind::activations, to[k], bytes});
-    builder_.memory({last[k], true, MemoryKind::activations, from[k], Bytes{} - bytes});
+    builder_.memory({first[k], false, MemoryKind::activations, to[k], what.bytes});
+    builder_.memory({last[k], true, MemoryKind::activations, from[k], Bytes{} - what.whole()});
   }
+}
+
+void MemoryStamps::gathered(Classes classes, const Boundary& what, const Occurrence& once,
+                            const ClassOps& ends) {
+  stamp({{false, MemoryKind::activations, what.whole()},
+         {true, MemoryKind::activations, Bytes{} - what.bytes}},
+        classes, once, ends);
 }
 
 void MemoryStamps::passing(Classes to, Bytes bytes, const std::vector<OpId>& first,

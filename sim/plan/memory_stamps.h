@@ -41,8 +41,11 @@ class MemoryStamps {
   void leave(Classes classes, const StageUnit& unit, const ClassOps& last);
   // What one rank sends to another: there with the transfer's first op, gone here with its last.
   // All [classes of the rank].
-  void sent(Classes from, Classes to, Bytes bytes, const std::vector<OpId>& first,
+  void sent(Classes from, Classes to, const Boundary& what, const std::vector<OpId>& first,
             const std::vector<OpId>& last);
+  // Its pieces are made whole.
+  void gathered(Classes classes, const Boundary& what, const Occurrence& once,
+                const ClassOps& ends);
   // Gradients of another copy of the weights, until they have come and are added.
   void passing(Classes to, Bytes bytes, const std::vector<OpId>& first,
                const std::vector<OpId>& last);

@@ -157,8 +157,10 @@ class StepLowering {
   void gather_pieces(int r, const Work& work, ClassOps& input) {
     const Pass pass = work.kind == WorkKind::forward ? Pass::forward : Pass::backward;
     for (std::size_t i = 0; i < run_.boundary.gather.size(); ++i) {
-      streams_.communicate(classes(r), {&run_.boundary.gather[i], run_.boundary.choices[i].row},
-                           {0, work.microbatch, work.stage, pass}, input);
+      const Occurrence& once =
+          streams_.communicate(classes(r), {&run_.boundary.gather[i], run_.boundary.choices[i].row},
+                               {0, work.microbatch, work.stage, pass}, input);
+      chains_.memory().gathered(classes(r), run_.boundary, once, input);
     }
   }
 
@@ -205,7 +207,7 @@ class StepLowering {
     const ClassOps made = there;
     const ClassOps first =
         transfers_.send(r, to, run_.boundary.bytes, origin, made, in_order ? before : made, there);
-    chains_.memory().sent(classes(r), classes(to), run_.boundary.bytes, first, there);
+    chains_.memory().sent(classes(r), classes(to), run_.boundary, first, there);
     hold(r, made, there);
     hold(to, made, there);
     if (in_order) before = there;
@@ -260,7 +262,7 @@ class StepLowering {
     ClassOps done;
     const ClassOps first = transfers_.send(from.rank, to.rank, run_.boundary.bytes, origin,
                                            from.after, to.after, done);
-    chains_.memory().sent(classes(from.rank), classes(to.rank), run_.boundary.bytes, first, done);
+    chains_.memory().sent(classes(from.rank), classes(to.rank), run_.boundary, first, done);
     hold(from.rank, from.after, done);
     hold(to.rank, to.after, done);
     for (const int end : {from.rank, to.rank}) {

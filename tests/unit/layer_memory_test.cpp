@@ -356,3 +356,19 @@ TEST_CASE("memory of a run: overlap moves when memory is taken, and all of it is
     }
   }
 }
+
+TEST_CASE(
+    "memory of a run: pieces that copies send are made whole, and gone where they came from") {
+  for (const std::string pieces : {"false", "true"}) {
+    CAPTURE(pieces);
+    const Replayed run = replayed(
+        "megatron-ring8", {"cluster.topology=switch:8", "mesh={P: 4, X: 2, order: row-major}",
+                           "layers=8", "batch={global: 8, micro: 1, length: 512}",
+                           "schedule={kind: 1f1b, axis: P, scatter_gather: " + pieces + "}"});
+    for (const std::vector<MemoryPoint>& points : memory_timelines(run.graph, run.timeline)) {
+      CHECK(total(points.back().split) == held(points.front().split));
+      for (const MemoryPoint& point : points)
+        for (const Bytes bytes : point.split) CHECK(bytes >= Bytes{});
+    }
+  }
+}
