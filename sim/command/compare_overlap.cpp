@@ -14,7 +14,10 @@ namespace shardsim {
 namespace {
 
 ComparedRun row_of(std::string name, const Metrics& metrics) {
-  return {std::move(name), metrics.step, metrics.exposed, metrics.mfu, metrics.overlapped()};
+  ComparedRun row{std::move(name), metrics.step,         metrics.exposed,
+                  metrics.mfu,     metrics.overlapped(), {}};
+  if (!metrics.memory.empty()) row.peak_memory = total(highest(metrics.memory).split);
+  return row;
 }
 
 std::string bound_text(const Comparison& c) {
@@ -44,6 +47,7 @@ Comparison compare_overlap(const RunSpec& spec, const Simulation& how) {
                     std::max(result.compute_bound, result.communicator_bound),
                     {},
                     {},
+                    {},
                     {}};
   if (configured.mfu) bound.mfu = *configured.mfu * (configured.step / bound.step);
   result.runs.push_back(std::move(bound));
@@ -53,17 +57,20 @@ Comparison compare_overlap(const RunSpec& spec, const Simulation& how) {
 }
 
 std::string comparison_text(const Comparison& comparison) {
-  constexpr const char* kRow = "{:<22} {:>12} {:>10} {:>14} {:>8} {:>8}\n";
+  constexpr const char* kRow = "{:<22} {:>12} {:>10} {:>14} {:>8} {:>8} {:>12}";
   const Seconds configured = comparison.runs[1].step;
   std::string text = cut(printable(comparison.name), kTableWidth) + "\n\n";
-  text += fmt::format(kRow, "overlap", "step time", "", "exposed comm", "hidden", "MFU");
+  text += fmt::format(kRow, "overlap", "step time", "", "exposed comm", "hidden", "MFU",
+                      "peak memory") +
+          "\n";
   for (const ComparedRun& run : comparison.runs) {
     const double change = run.step / configured - 1;
-    text += fmt::format(kRow, run.name, to_text(run.step),
-                        change == 0 ? "" : fmt::format("{:+.1f} %", 100 * change),
-                        run.exposed ? to_text(*run.exposed) : "",
-                        run.overlapped ? percent(*run.overlapped) : "",
-                        run.mfu ? percent(*run.mfu) : "");
+    const std::string step = change == 0 ? "" : fmt::format("{:+.1f} %", 100 * change);
+    text += without_end(fmt::format(
+                kRow, run.name, to_text(run.step), step, run.exposed ? to_text(*run.exposed) : "",
+                run.overlapped ? percent(*run.overlapped) : "", run.mfu ? percent(*run.mfu) : "",
+                run.peak_memory ? to_text(*run.peak_memory) : "")) +
+            "\n";
   }
   return text + assumption_lines(comparison.assumptions);
 }
@@ -79,7 +86,9 @@ Json comparison_json(const Comparison& comparison) {
                {"step_time_s", run.step / Seconds{1}},
                {"exposed_comm_s", run.exposed ? Json(*run.exposed / Seconds{1}) : Json(nullptr)},
                {"overlap_fraction", number(run.overlapped)},
-               {"mfu", number(run.mfu)}});
+               {"mfu", number(run.mfu)},
+               {"peak_memory_bytes",
+                run.peak_memory ? Json(*run.peak_memory / Bytes{1}) : Json(nullptr)}});
   }
   return Object{{"schema", kSchema},
                 {"name", comparison.name},

@@ -20,6 +20,7 @@ struct ComparedRun {
   Seconds step;
   std::optional<Seconds> exposed;  // of communication; of a bound unknown
   std::optional<double> mfu, overlapped;
+  std::optional<Bytes> peak_memory;  // of the device that needs most
 };
 
 struct Comparison {

@@ -125,12 +125,6 @@ std::string free_text(Seconds time, Seconds step) {
   return fmt::format("{} ({:+.1f} %)", to_text(time), 100 * (time / step - 1));
 }
 
-// Without blanks at the end.
-std::string without_end(std::string text) {
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
-}
-
 std::string cost_table(const Metrics& m) {
   const std::vector<CostRow> rows = cost_rows(m);
   if (rows.empty()) return "";

@@ -17,6 +17,11 @@ std::string cut(std::string text, std::size_t width) {
   return text;
 }
 
+std::string without_end(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
 std::string percent(double ratio) {
   return fmt::format("{:.1f} %", 100 * ratio);
 }
