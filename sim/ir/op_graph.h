@@ -88,10 +88,12 @@ struct MemoryDelta {
   Bytes bytes = {};
 };
 
-// From the end of `first` to the end of `last`, kernels of a collective occupy this share of the
-// compute of devices of the class, whether or not bytes flow; computes run slower by it.
+// From the end of `first` to the end of `last`, kernels of a communicator occupy this share of the
+// compute of devices of the class, whether or not bytes flow; computes run slower by it. However many
+// of its kernels run at once, a communicator has its share once.
 struct Hold {
   std::uint32_t device = 0;  // class
+  std::uint32_t communicator = 0;
   double share = 0;          // in (0, 1)
   OpId first = {}, last = {};
 };

@@ -124,7 +124,8 @@ const Occurrence& DeviceStreams::communicate(Classes classes, const Move& move,
   const ClassOps arrived = share > 0 ? at : ClassOps{};
   CollectiveLowering::Bracket bracket = collectives_.lower(call, from, {at, classes, &tail});
   if (share > 0) {
-    for (const std::uint32_t c : classes) builder_.hold({c, share, arrived[c], tail[c]});
+    for (const std::uint32_t c : classes)
+      builder_.hold({c, overlap_.number_of(axes), share, arrived[c], tail[c]});
   }
   remember_groups(classes, bracket, tail, plan_.collectives[number].group_of);
   std::vector<Occurrence>& times = plan_.collectives[number].times;

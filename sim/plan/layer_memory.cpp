@@ -127,9 +127,19 @@ class Walk {
     return words && plan_.kind == "head" ? MemoryKind::logits : MemoryKind::activations;
   }
 
+  // Axes of one device cut nothing: no collective brings an array from one such layout to another.
+  Sharding plain(Sharding layout) const {
+    const auto cuts_nothing = [&](const std::string& axis) {
+      return ask_.mesh.size_of({&axis, 1}) == 1;
+    };
+    for (DimLayout& dim : layout.dims) std::erase_if(dim.axes, cuts_nothing);
+    std::erase_if(layout.unreduced, cuts_nothing);
+    return layout;
+  }
+
   LivingArray array(std::string name, const Sharding& layout, int at) const {
     LivingArray made;
-    made.layout = layout;
+    made.layout = plain(layout);
     made.kind = kind_of(name);
     made.bytes = bytes_of(name, layout);
     made.made = at;
@@ -184,7 +194,7 @@ class Walk {
   }
 
   int read(std::string_view name, const Sharding& layout, int at) {
-    const int array = arrays_.find(name, layout);
+    const int array = arrays_.find(name, plain(layout));
     must(array >= 0, "what is read has been made");
     arrays_.read(array, at);
     return array;
@@ -201,7 +211,7 @@ class Walk {
                       order_[static_cast<std::size_t>(at) + 1]->step != task.step;
     const int t = layer_.tensor(task.step->out_name);
     if (last && t >= 0) {
-      const Sharding& held = plan_.sharded.held[static_cast<std::size_t>(t)];
+      const Sharding held = plain(plan_.sharded.held[static_cast<std::size_t>(t)]);
       if (only_slices(arrays_[arrays_.latest(task.step->out_name)].layout, held))
         settle(task.step->out_name, held, at);
     }
@@ -227,7 +237,7 @@ class Walk {
     LivingArray made = array(step.out_name, step.out, at);
     const bool passes_on =
         step.kind == StatementKind::reshape || (out.gradient && step.kind == StatementKind::add);
-    const int before = out.gradient ? arrays_.find(step.out_name, step.out) : -1;
+    const int before = out.gradient ? arrays_.find(step.out_name, plain(step.out)) : -1;
     if (before >= 0 && arrays_[before].bytes == made.bytes) {
       arrays_.read(before, at);
       made.comes_from = before;

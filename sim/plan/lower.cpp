@@ -46,6 +46,7 @@ double ops_of(const Prepared& run, const Fold& fold, Grain grain) {
   std::vector<CollectiveCall> calls;
   append_calls(run, run.mesh, calls);
   for (const CollectiveCall& call : calls) ops += estimated_ops(call, run.cluster, fold, grain);
+  ops *= std::max(1, run.overlap.tiles);  // at most: each a product and a collective of its own
   return ops / run.step.ranks() * run.layers * run.batch.microbatches;
 }
 

@@ -47,6 +47,13 @@ double Overlap::share_of(std::string_view communicator) const {
   return 0;
 }
 
+std::uint32_t Overlap::number_of(std::string_view communicator) const {
+  const auto at = std::find_if(sm_share.begin(), sm_share.end(),
+                               [&](const auto& entry) { return entry.first == communicator; });
+  must(at != sm_share.end(), "only communicators with a share are counted");
+  return static_cast<std::uint32_t>(at - sm_share.begin());
+}
+
 bool Overlap::any() const {
   return prefetch > 0 || gradients || updates || tiles > 0;
 }
@@ -94,7 +101,10 @@ Overlap make_overlap(const RunSpec& spec, const Mesh& mesh, std::vector<Problem>
     needs(asked.collective_matmul_form.pos, made.tiles > 0, "overlap.collective_matmul_form",
           "overlap.collective_matmul of 1 or more", "");
   }
-  for (const auto& [communicator, share] : asked.sm_share) {
+  for (const auto& [written, share] : asked.sm_share) {
+    Chosen<std::string> communicator = written;
+    if (spec.schedule.given && communicator.value == spec.schedule.axis.value)
+      communicator.value = "pipeline";
     if (communicator.value != "pipeline") {
       for (const std::string& axis : axes_of(communicator.value)) {
         if (mesh.find(axis) != nullptr) continue;
@@ -170,10 +180,10 @@ std::vector<std::string> overlap_texts(const Overlap& overlap) {
                           overlap.form == TileForm::ring ? "one way" : "both ways"));
   }
   for (const auto& [communicator, share] : overlap.sm_share) {
+    const std::string what = communicator == "pipeline" ? "transfers of the pipeline"
+                                                        : "collectives over " + communicator;
     said.push_back(
-        fmt::format("while collectives over {} run, compute has {:.3g} % less of a "
-                    "device",
-                    communicator, 100 * share));
+        fmt::format("while {} run, compute has {:.3g} % less of a device", what, 100 * share));
   }
   return said;
 }

@@ -52,6 +52,8 @@ struct Overlap {
   std::vector<std::pair<std::string, double>> sm_share;  // communicator ("X", "X,Y"), share
 
   double share_of(std::string_view communicator) const;  // 0 when none is given
+  // Its number in sm_share. REQUIRES: a share is given.
+  std::uint32_t number_of(std::string_view communicator) const;
   bool any() const;
 };
 

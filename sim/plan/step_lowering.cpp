@@ -218,7 +218,8 @@ class StepLowering {
     const double share = run_.overlap.share_of("pipeline");
     if (share == 0) return;
     const Classes mine = classes(r);
-    for (std::size_t k = 0; k < mine.size(); ++k) builder_.hold({mine[k], share, from[k], to[k]});
+    for (std::size_t k = 0; k < mine.size(); ++k)
+      builder_.hold({mine[k], run_.overlap.number_of("pipeline"), share, from[k], to[k]});
   }
 
   std::uint32_t transfer_origin(std::string what, int to, const Work& work, Pass pass) {

@@ -119,6 +119,14 @@ Schedule generated(const ScheduleSpec& spec, const StepAsk& step, int ranks,
 Schedule written(const ScheduleSpec& spec, const StepAsk& step, int ranks,
                  std::vector<Problem>& problems) {
   const std::size_t before = problems.size();
+  const auto refuse = [&](const SourcePos& pos, bool given, std::string_view key) {
+    if (!given) return;
+    problems.push_back({pos, fmt::format("schedule.{}: expected none with a file, found one", key),
+                        "the file says what every rank does"});
+  };
+  refuse(spec.chunks.pos, spec.chunks.given, "chunks");
+  refuse(spec.group.pos, spec.group.given, "group");
+  refuse(spec.memory_limit.pos, spec.memory_limit.given, "memory_limit");
   Schedule schedule = read_schedule_file(spec.file.value, problems);
   if (problems.size() != before) return {};
   if (schedule.ranks() != ranks) {

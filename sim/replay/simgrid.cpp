@@ -224,7 +224,8 @@ class HeldComputes {
         one.left = std::max(Seconds{}, one.left - (now - one.since) * device.rate());
         one.since = now;
       }
-      device.taken = std::max(0.0, device.taken + sign * graph_.holds[hold].share);
+      device.held[graph_.holds[hold].communicator] += sign;
+      device.shares[graph_.holds[hold].communicator] = graph_.holds[hold].share;
       for (const Running& one : device.running) again(one.op, now + one.left / device.rate());
     }
   }
@@ -236,10 +237,16 @@ class HeldComputes {
     Seconds since;  // of `left`
   };
   struct Device {
-    double taken = 0;  // share of its compute
+    std::map<std::uint32_t, int> held;  // by communicator: its kernels under way
+    std::map<std::uint32_t, double> shares;
     std::vector<Running> running;
 
-    double rate() const { return 1 - taken; }
+    double rate() const {
+      double left = 1;
+      for (const auto& [communicator, count] : held)
+        if (count > 0) left -= shares.at(communicator);
+      return left;
+    }
   };
   struct Change {
     std::uint32_t hold = 0;
@@ -287,16 +294,27 @@ class Replayer {
       end_op(flow.op);
       pool_.give_back_later(flow);
     }
-    while (!dates_.empty() && dates_.top().when <= now_) {
-      const std::uint32_t op = dates_.top().op;
-      dates_.pop();
-      time_is_up(op);
-    }
     start_ready();
   }
 
-  // A list and no recursion: joins come in chains of any length.
+  // What is due, then what is ready because of it, until this date has no more. (A compute whose
+  // end has moved to now is due at once: SimGrid would not stop at its present date again.)
   void start_ready() {
+    do {
+      while (is_due()) {
+        const std::uint32_t op = dates_.top().op;
+        dates_.pop();
+        time_is_up(op);
+      }
+      start_all();
+    } while (is_due());
+    set_timer();
+  }
+
+  bool is_due() const { return !dates_.empty() && dates_.top().when <= now_; }
+
+  // A list and no recursion: joins come in chains of any length.
+  void start_all() {
     while (!ready_.empty()) {
       const std::uint32_t op = ready_.back();
       ready_.pop_back();
@@ -309,7 +327,6 @@ class Replayer {
         dates_.push({.when = when, .op = op});
       }
     }
-    set_timer();
   }
 
   // The duration of a compute or delay, or the latency of a transfer, is over.

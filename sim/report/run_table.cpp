@@ -69,8 +69,10 @@ std::string training_line(const Run& run, const Metrics& m) {
 
 std::string bubble_line(const Metrics& m) {
   if (m.ranks.size() < 2) return "";
-  return line("bubble", fmt::format("{} of the step on all ranks, {} of the longest span of a rank",
-                                    percent(m.makespan_bubble), percent(m.span_bubble)));
+  return line("bubble",
+              fmt::format("{} of the step on all ranks, {} of the longest span of a rank; waiting "
+                          "for transfers counts as idle here",
+                          percent(m.makespan_bubble), percent(m.span_bubble)));
 }
 
 std::string rank_rows(const Metrics& m) {

@@ -261,16 +261,54 @@ TEST_CASE("kernels of a collective take a share of compute while they run") {
   const OpId end = add(OpKind::delay, 2e-3, {begin});
   const OpId work = add(OpKind::compute, 3e-3, {});
   add(OpKind::compute, 1e-3, {work});
-  graph.holds = {{0, 0.25, begin, end}};
+  graph.holds = {{0, 0, 0.25, begin, end}};
   const Timeline slowed = replay_simgrid(graph);
   CHECK(slowed.end[2].v == doctest::Approx(3.5e-3).epsilon(1e-12));
   CHECK(slowed.makespan().v == doctest::Approx(4.5e-3).epsilon(1e-12));
   // Two at once add up; what comes later slows what is left.
   const OpId later = add(OpKind::delay, 1e-3, {});
   const OpId last = add(OpKind::delay, 1e-3, {later});
-  graph.holds.push_back({0, 0.25, later, last});
+  graph.holds.push_back({0, 1, 0.25, later, last});
   const Timeline both = replay_simgrid(graph);
   // 1 ms at 3/4, 1 ms at 1/2, then 1.75 ms alone.
   CHECK(both.end[2].v == doctest::Approx(3.75e-3).epsilon(1e-12));
   CHECK(replay_ideal(graph).makespan().v <= both.makespan().v);
+  // Kernels of one communicator have its share once, however many there are.
+  for (int more = 0; more < 8; ++more) graph.holds.push_back({0, 0, 0.25, begin, end});
+  CHECK(replay_simgrid(graph).end[2].v == doctest::Approx(3.75e-3).epsilon(1e-12));
+}
+
+TEST_CASE("mesh axes of one device change nothing") {
+  const std::string text =
+      "cluster: {chip: h100-sxm, topology: {kind: switch, axes: {x: 8}, link: {bandwidth: 450 "
+      "GB/s, "
+      "latency: 1 us}}}\nmodel: llama3-8b\nlayers: 4\nbatch: {global: 8, micro: 1, length: 512}\n";
+  struct Row {
+    std::string with, without;
+  };
+  for (const Row& row :
+       {Row{"{tp: 4, pp: 2, fsdp: 1}", "{tp: 4, pp: 2}"}, Row{"{dp: 8, fsdp: 1}", "{dp: 8}"},
+        Row{"{tp: 2, dp: 4, fsdp: 1}", "{tp: 2, dp: 4}"},
+        Row{"{tp: 1, pp: 2, dp: 4, sp: true}", "{pp: 2, dp: 4}"}}) {
+    CAPTURE(row.with);
+    const Step with = step_of(text + "parallel: " + row.with + "\n");
+    const Step without = step_of(text + "parallel: " + row.without + "\n");
+    CHECK(off(with.time(), without.time()) < 1e-9);
+  }
+}
+
+TEST_CASE("shares of compute that come and go at one moment do not stop the replay") {
+  const std::string text =
+      "cluster: {chip: h100-sxm, topology: {levels: [{name: nvlink, kind: switch, size: 8, "
+      "bandwidth: "
+      "450 GB/s, latency: 1 us}, {name: ib, kind: rails, size: 4, bandwidth: 50 GB/s, latency: 5 "
+      "us}]}}\nparallel: {tp: 4, pp: 4, dp: 2}\nmodel: llama3-8b\nlayers: 4\n"
+      "batch: {global: 32, micro: 1, length: 4096}\n";
+  Seconds before;
+  for (const char* share : {"0.1", "0.2", "0.3", "0.5", "0.9"}) {
+    CAPTURE(share);
+    const Step step = step_of(text, {std::string("overlap.sm_share={pipeline: ") + share + "}"});
+    CHECK(step.time().v > before.v);  // the more is taken, the longer it takes
+    before = step.time();
+  }
 }
