@@ -156,8 +156,12 @@ std::vector<std::string> overlap_texts(const Overlap& overlap) {
   if (!overlap.any()) said.emplace_back("nothing overlaps: every collective is exposed");
   if (overlap.prefetch > 0) {
     said.push_back(fmt::format(
-        "weights of {} layer{} are gathered ahead by the rules of {}{}", overlap.prefetch,
+        "weights of {} layer{} are gathered ahead by the rules of {}{}{}", overlap.prefetch,
         overlap.prefetch == 1 ? "" : "s", overlap.fsdp->name,
+        overlap.prefetch == 1
+            ? ""
+            : fmt::format(", as prefetch lists ask for: {} whole layers may be there at once",
+                          overlap.prefetch + (overlap.fsdp->frees_at_end ? 1 : 2)),
         overlap.backward_pre ? "" : ", in the backward pass after the gradients of a layer"));
   }
   if (overlap.gradients) {
@@ -175,8 +179,8 @@ std::vector<std::string> overlap_texts(const Overlap& overlap) {
         overlap.form == TileForm::two_stage
             ? fmt::format("products and their collectives run in {} tiles, each a collective",
                           overlap.tiles)
-            : fmt::format("products and their collectives run in one tile for each device, which "
-                          "come {} round the group",
+            : fmt::format("products and their gathers or scatters run in one tile for each device, "
+                          "which come {} round the group, where it is one ring or switch",
                           overlap.form == TileForm::ring ? "one way" : "both ways"));
   }
   for (const auto& [communicator, share] : overlap.sm_share) {
