@@ -44,7 +44,8 @@ int compared(const ScheduleTask& task) {
 
 class BlockSearch {
  public:
-  explicit BlockSearch(const ScheduleTask& task) : task_(task), short_(task) {
+  BlockSearch(const ScheduleTask& task, const std::vector<BuildingBlock>& blocks)
+      : task_(task), blocks_(blocks), short_(task) {
     short_.microbatches = compared(task);
   }
 
@@ -91,14 +92,6 @@ class BlockSearch {
     return last_;
   }
 
-  std::vector<BuildingBlock> blocks() const {
-    if (!task_.fused) return building_blocks(task_.ranks, 0, task_.memory / 2);
-    const double ratio = task_.costs.forward > Seconds{0}
-                             ? std::clamp(task_.costs.backward / task_.costs.forward, 1.0, 5.0)
-                             : 5.0;
-    return building_blocks(task_.ranks, static_cast<int>(std::lround(ratio)), task_.memory / 2);
-  }
-
   // [ranks] micro-batches on the first chunk in the steady state.
   static std::vector<int> steady(const BuildingBlock& block) {
     std::vector<int> live;
@@ -112,12 +105,11 @@ class BlockSearch {
 
   // Every block, or as many as can be tried.
   void survey() {
-    std::vector<BuildingBlock> all = blocks();
     const double trials = std::max(1.0, (left_ - until_) / cells_of(short_) / 2);
     const auto stride =
-        static_cast<std::size_t>(std::ceil(static_cast<double>(all.size()) / trials));
-    for (std::size_t k = 0; k < all.size(); k += std::max<std::size_t>(1, stride)) {
-      Candidate one{std::move(all[k]), {0.5, 0.5}, {}};
+        static_cast<std::size_t>(std::ceil(static_cast<double>(blocks_.size()) / trials));
+    for (std::size_t k = 0; k < blocks_.size(); k += std::max<std::size_t>(1, stride)) {
+      Candidate one{blocks_[k], {0.5, 0.5}, {}};
       one.found = trial(one.block, one.policy);
       SqueezePolicy limited = one.policy;
       limited.early = steady(one.block);
@@ -195,11 +187,21 @@ class BlockSearch {
   }
 
   const ScheduleTask& task_;
+  const std::vector<BuildingBlock>& blocks_;
   ScheduleTask short_;
   double left_ = kSimulated, until_ = 0;  // cells to simulate; now left until so many
   std::vector<Candidate> surveyed_ = {}, best_ = {};
   FoundSchedule last_ = {};
 };
+
+// Of a block's B: how many times as long as its forward; 0 when it is in two halves.
+int fused_slots(const ScheduleTask& task) {
+  if (!task.fused) return 0;
+  const double ratio = task.costs.forward > Seconds{0}
+                           ? std::clamp(task.costs.backward / task.costs.forward, 1.0, 5.0)
+                           : 5.0;
+  return static_cast<int>(std::lround(ratio));
+}
 
 // Cells to spend on an improvement: none where they are too few to find one.
 double worthwhile(const ScheduleTask& task, double cells) {
@@ -209,14 +211,20 @@ double worthwhile(const ScheduleTask& task, double cells) {
 }  // namespace
 
 FoundSchedule search_v(const ScheduleTask& task, const Orders& known) {
-  std::vector<FoundSchedule> found = BlockSearch(task).run();
   ScheduleTask even = task;
   even.costs = {Seconds{1}, Seconds{1}, Seconds{1}, Seconds{2}, Seconds{3}, Seconds{0}};
   even.serial = false;
-  for (FoundSchedule& other : BlockSearch(even).run()) found.push_back(std::move(other));
+  const int slots = fused_slots(task);
+  std::vector<BuildingBlock> blocks = building_blocks(task.ranks, slots, task.memory / 2);
+  std::vector<FoundSchedule> found = BlockSearch(task, blocks).run();
+  const std::size_t own = found.size();  // their times are those of the task
+  if (fused_slots(even) != slots)
+    blocks = building_blocks(task.ranks, fused_slots(even), task.memory / 2);
+  for (FoundSchedule& other : BlockSearch(even, blocks).run()) found.push_back(std::move(other));
   if (!known.empty()) found.push_back({.orders = known});
-  const double each = kImproved / 2 / static_cast<double>(found.size());
-  for (FoundSchedule& one : found) one = improved(task, one.orders, worthwhile(task, each));
+  const double each = worthwhile(task, kImproved / 2 / static_cast<double>(found.size()));
+  for (std::size_t k = 0; k < found.size(); ++k)
+    if (each > 0 || k >= own) found[k] = improved(task, found[k].orders, each);
   std::stable_sort(found.begin(), found.end(), shorter);
   for (std::size_t k = 0; k < 2 && k < found.size(); ++k)
     found[k] = improved(task, found[k].orders, worthwhile(task, kImproved / 4));
