@@ -14,8 +14,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 enum WorkId : int { kForward, kInput, kWeight, kWorks };
 
 struct RankState {
-  std::array<int, kWorks> next = {};  // micro-batch of each work
-  double free_at = 0;
+  std::array<int, kWorks> next = {};   // micro-batch of each work
+  double first = kNever, free_at = 0;  // start of its first work, end of its last
   int live = 0;
 };
 
@@ -65,6 +65,8 @@ class Greedy {
     }
     result_.complete = left == 0;
     result_.makespan = Seconds{last};
+    for (const RankState& state : ranks_)
+      result_.span = std::max(result_.span, Seconds{state.free_at - state.first});
     return std::move(result_);
   }
 
@@ -123,6 +125,7 @@ class Greedy {
     const auto id = static_cast<std::size_t>(work);
     const int microbatch = state.next[id]++;
     const double end = now + takes_[id];
+    state.first = std::min(state.first, now);
     result_.orders[static_cast<std::size_t>(rank)].push_back(cell(kKinds[id], microbatch, rank));
     if (work != kForward) {
       state.live -= 1;
@@ -130,7 +133,6 @@ class Greedy {
       return end;
     }
     state.live += 2;
-    result_.peak = std::max(result_.peak, state.live);
     const bool last = rank + 1 == task_.ranks;
     hand_over(rank, last ? rank : rank + 1, microbatch, last ? kInput : kForward, end);
     return end;

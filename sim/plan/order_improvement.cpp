@@ -116,14 +116,18 @@ class Improvement {
     ops_.push_back(op);
   }
 
-  FoundSchedule found() const {
+  FoundSchedule found() {
+    orders_ = kept_;
+    evaluate();
     FoundSchedule result{.complete = best_.makespan < kNever,
                          .makespan = Seconds{best_.makespan},
                          .sum = Seconds{best_.sum},
                          .orders = Orders(kept_.size())};
     for (std::size_t rank = 0; rank < kept_.size(); ++rank) {
+      const Op& first = ops_[kept_[rank].front()];
+      const double start = end_[kept_[rank].front()] - first.takes;
+      result.span = std::max(result.span, Seconds{end_[kept_[rank].back()] - start});
       for (const std::uint32_t id : kept_[rank]) result.orders[rank].push_back(ops_[id].cell);
-      result.peak = std::max(result.peak, peak(kept_[rank]));
     }
     return result;
   }

@@ -26,8 +26,8 @@ struct FoundSchedule {
   Seconds makespan = {};
   Seconds sum =
       {};  // of the ends of all backwards: of equal makespans, the lower is nearer a shorter one
-  int peak = 0;      // largest count of the task's memory
-  double cells = 0;  // simulated
+  Seconds span = {};  // the longest of a rank, from its first cell to its last
+  double cells = 0;   // simulated
   Orders orders = {};
 };
 

@@ -7,6 +7,9 @@
 
 #include "base/must.h"
 #include "plan/greedy_schedule.h"
+#include "plan/order_improvement.h"
+#include "plan/plain_schedules.h"
+#include "plan/schedule_choice.h"
 #include "plan/v_schedules.h"
 #include "plan/v_search.h"
 
@@ -15,6 +18,8 @@ namespace shardsim {
 namespace {
 
 constexpr double kRounding = 1 + 1e-12;
+constexpr double kWorth = 0.5;  // of a forward, that half an activation has to gain
+constexpr Seconds kNever{1e300};
 constexpr double kCells = 1.5e6;  // simulated for a linear schedule
 
 struct Wanted {
@@ -24,43 +29,116 @@ struct Wanted {
 };
 
 // Micro-batches between F and I that a warm-up of `hops` forwards per rank below gives.
-std::vector<int> warm_ups(int ranks, int hops) {
+std::vector<int> warm_up(int ranks, double hops) {
   std::vector<int> ahead;
-  for (int rank = 0; rank < ranks; ++rank) ahead.push_back(hops * (ranks - rank) - (hops - 1));
+  for (int rank = 0; rank < ranks; ++rank)
+    ahead.push_back(static_cast<int>(std::ceil(hops * (ranks - 1 - rank))) + 1);
   return ahead;
 }
 
-// Forwards as soon as there is room for them, in the shape of ZB-H1 or H2; then I; W in the gaps.
-FoundSchedule linear(const ScheduleTask& task) {
-  FoundSchedule best;
-  double left = kCells;
-  for (const int hops : {1, 2, 3}) {
-    for (const double weight_patience : {0.0, 0.5, 1.0}) {
-      for (const bool forward_first : {true, false}) {
-        if (best.complete && left < 0) return best;
-        const GreedyPolicy policy{forward_first, weight_patience, warm_ups(task.ranks, hops)};
-        FoundSchedule found =
-            run_greedy(task, policy, best.complete ? best.makespan * kRounding : Seconds{1e300});
-        left -= found.cells;
-        if (!found.complete) continue;
-        const bool shorter = !best.complete || found.makespan * kRounding < best.makespan;
-        if (shorter || found.peak < best.peak) best = std::move(found);
+// ... and one that lasts until the first gradient is back, but for a part of a forward.
+std::vector<int> round_trip(const ScheduleTask& task, double part) {
+  std::vector<int> ahead;
+  for (int rank = 0; rank < task.ranks; ++rank) {
+    const int below = task.ranks - 1 - rank;
+    const CellCosts& costs = task.costs;
+    const Seconds trip =
+        costs.forward * (below + 1) + (costs.backward_input + costs.p2p * 2) * below;
+    const double forwards =
+        costs.forward > Seconds{0} ? trip / costs.forward : static_cast<double>(task.microbatches);
+    ahead.push_back(static_cast<int>(
+        std::clamp(std::floor(forwards + part), 1.0, static_cast<double>(task.microbatches))));
+  }
+  return ahead;
+}
+
+// Forwards as soon as there is room for them, in the shape of ZB-H1 or H2, or of what the costs
+// leave idle; then I; W in the gaps.
+class LinearSearch {
+ public:
+  explicit LinearSearch(const ScheduleTask& task) : task_(task) {}
+
+  FoundSchedule run() {
+    std::vector<Candidate> shapes;
+    for (const auto& ahead :
+         {warm_up(task_.ranks, 1), warm_up(task_.ranks, 2), round_trip(task_, 0),
+          round_trip(task_, 0.5), warm_up(task_.ranks, 1.75), warm_up(task_.ranks, 3)}) {
+      Candidate& shape = shapes.emplace_back();
+      for (const double weight_patience : {0.0, 0.5, 1.0})
+        for (const bool forward_first : {true, false})
+          trial({forward_first, weight_patience, ahead}, shape);
+    }
+    std::stable_sort(shapes.begin(), shapes.end(), [&](const Candidate& a, const Candidate& b) {
+      return better(task_, a.found, b.found);
+    });
+    for (Candidate& shape : shapes)
+      while (shape.found.complete && step(shape)) continue;
+    const auto best = std::min_element(
+        shapes.begin(), shapes.end(),
+        [&](const Candidate& a, const Candidate& b) { return better(task_, a.found, b.found); });
+    return std::move(best->found);
+  }
+
+ private:
+  struct Candidate {
+    FoundSchedule found = {};
+    GreedyPolicy policy = {};
+  };
+
+  // Takes what the policy makes where it is better than `at` and no longer than the shortest.
+  bool trial(const GreedyPolicy& policy, Candidate& at) {
+    if (shortest_ < kNever && left_ < 0) return false;
+    FoundSchedule found = run_greedy(task_, policy, shortest_ * kRounding);
+    left_ -= found.cells;
+    if (!better(task_, found, at.found)) return false;
+    shortest_ = std::min(shortest_, found.makespan);
+    at = {std::move(found), policy};
+    return true;
+  }
+
+  // One micro-batch more or less run ahead on a rank.
+  bool step(Candidate& at) {
+    bool any = false;
+    for (std::size_t rank = 0; rank < at.policy.ahead.size(); ++rank) {
+      for (const int change : {-1, 1}) {
+        GreedyPolicy policy = at.policy;
+        policy.ahead[rank] += change;
+        any = trial(policy, at) || any;
       }
     }
+    return any;
+  }
+
+  const ScheduleTask& task_;
+  double left_ = kCells;
+  Seconds shortest_ = kNever;
+};
+
+// The best of those simulated, and of the hand-made ones that fit. Half an activation less where
+// that is as short and no rank waits much longer for it: as the authors' schedules do.
+FoundSchedule linear(const ScheduleTask& task, const std::vector<Orders>& known) {
+  FoundSchedule best = LinearSearch(task).run();
+  ScheduleTask smaller = task;
+  smaller.memory -= 1;
+  FoundSchedule less = LinearSearch(smaller).run();
+  if (less.complete && less.makespan <= best.makespan * kRounding &&
+      less.span <= best.span + task.costs.forward * kWorth)
+    best = std::move(less);
+  for (const Orders& orders : known) {
+    if (!fits(task, orders)) continue;
+    FoundSchedule hand_made = improved(task, orders, 0);
+    if (better(task, hand_made, best)) best = std::move(hand_made);
   }
   return best;
 }
 
-// With half an activation less where that is as short.
-FoundSchedule linear_or_smaller(ScheduleTask task) {
-  FoundSchedule full = linear(task);
-  task.memory -= 1;
-  FoundSchedule less = linear(task);
-  const bool enough = less.complete && less.makespan <= full.makespan * kRounding;
-  return enough ? less : full;
+Orders orders_of(const Schedule& schedule) {
+  Orders orders;
+  for (const RankProgram& program : schedule.programs) orders.push_back(program.cells);
+  return orders;
 }
 
-Schedule searched(const ScheduleAsk& ask, const Wanted& wanted, const Orders& known) {
+Schedule searched(const ScheduleAsk& ask, const Wanted& wanted, const std::vector<Orders>& known) {
   ScheduleTask task{.ranks = ask.ranks,
                     .microbatches = ask.microbatches,
                     .chunks = wanted.chunks,
@@ -70,7 +148,7 @@ Schedule searched(const ScheduleAsk& ask, const Wanted& wanted, const Orders& kn
                     .until_weight = wanted.until_weight};
   const double room = ask.memory_limit > 0 ? ask.memory_limit : wanted.room;
   task.memory = static_cast<int>(std::floor(2 * wanted.chunks * room + 1e-9));
-  const FoundSchedule best = wanted.chunks == 1 ? linear_or_smaller(task) : search_v(task, known);
+  const FoundSchedule best = wanted.chunks == 1 ? linear(task, known) : search_v(task, known);
   must(best.complete, "room for one micro-batch is enough");
   Schedule schedule{.microbatches = task.microbatches,
                     .chunks = task.chunks,
@@ -79,22 +157,23 @@ Schedule searched(const ScheduleAsk& ask, const Wanted& wanted, const Orders& kn
   return schedule;
 }
 
+std::vector<Orders> hand_made(const ScheduleAsk& ask) {
+  return {orders_of(zb_h1(ask)), orders_of(zb_h2(ask))};
+}
+
 }  // namespace
 
 Schedule zb_auto_1p(const ScheduleAsk& ask) {
-  return searched(ask, {.room = static_cast<double>(ask.ranks)}, {});
+  return searched(ask, {.room = static_cast<double>(ask.ranks)}, hand_made(ask));
 }
 
 Schedule zb_auto_2p(const ScheduleAsk& ask) {
-  return searched(ask, {.room = 2.0 * ask.ranks}, {});
+  return searched(ask, {.room = 2.0 * ask.ranks}, hand_made(ask));
 }
 
 Schedule zbv_auto(const ScheduleAsk& ask) {
-  Orders hand_made;
-  if (ask.memory_limit == 0)
-    for (const RankProgram& program : zb_v(ask).programs) hand_made.push_back(program.cells);
   return searched(ask, {.chunks = 2, .until_weight = true, .room = static_cast<double>(ask.ranks)},
-                  hand_made);
+                  {orders_of(zb_v(ask))});
 }
 
 Schedule v_half(const ScheduleAsk& ask) {

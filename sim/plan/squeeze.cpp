@@ -29,7 +29,7 @@ struct RankState {
   std::array<std::vector<int>, kWorks> place;  // [micro-batch] where in the plan
   std::array<int, kWorks> next = {};           // micro-batch of each work
   std::size_t head = 0;                        // all before it in the plan are done
-  double free_at = 0;
+  double first = kNever, free_at = 0;          // start of its first work, end of its last
   int live = 0;
 };
 
@@ -80,6 +80,8 @@ class Squeeze {
     }
     result_.complete = left == 0;
     result_.makespan = Seconds{last};
+    for (const RankState& state : ranks_)
+      result_.span = std::max(result_.span, Seconds{state.free_at - state.first});
     return std::move(result_);
   }
 
@@ -202,9 +204,9 @@ class Squeeze {
            state.plan[state.head].microbatch < state.next[state.plan[state.head].work])
       ++state.head;
     const double end = now + takes(work);
+    state.first = std::min(state.first, now);
     auto& order = result_.orders[static_cast<std::size_t>(rank)];
     if (is_forward(work)) state.live += 2;
-    result_.peak = std::max(result_.peak, state.live);
     if (frees(work)) state.live -= 2;
     constexpr WorkKind kKinds[] = {WorkKind::forward, WorkKind::backward_input,
                                    WorkKind::backward_weight};

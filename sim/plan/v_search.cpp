@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/order_improvement.h"
+#include "plan/schedule_choice.h"
 #include "plan/squeeze.h"
 
 namespace shardsim {
@@ -210,7 +211,7 @@ double worthwhile(const ScheduleTask& task, double cells) {
 
 }  // namespace
 
-FoundSchedule search_v(const ScheduleTask& task, const Orders& known) {
+FoundSchedule search_v(const ScheduleTask& task, const std::vector<Orders>& known) {
   ScheduleTask even = task;
   even.costs = {Seconds{1}, Seconds{1}, Seconds{1}, Seconds{2}, Seconds{3}, Seconds{0}};
   even.serial = false;
@@ -221,16 +222,17 @@ FoundSchedule search_v(const ScheduleTask& task, const Orders& known) {
   if (fused_slots(even) != slots)
     blocks = building_blocks(task.ranks, fused_slots(even), task.memory / 2);
   for (FoundSchedule& other : BlockSearch(even, blocks).run()) found.push_back(std::move(other));
-  if (!known.empty()) found.push_back({.orders = known});
+  for (const Orders& orders : known)
+    if (fits(task, orders)) found.push_back({.orders = orders});
   const double each = worthwhile(task, kImproved / 2 / static_cast<double>(found.size()));
   for (std::size_t k = 0; k < found.size(); ++k)
     if (each > 0 || k >= own) found[k] = improved(task, found[k].orders, each);
   std::stable_sort(found.begin(), found.end(), shorter);
   for (std::size_t k = 0; k < 2 && k < found.size(); ++k)
     found[k] = improved(task, found[k].orders, worthwhile(task, kImproved / 4));
-  return *std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return a.makespan != b.makespan ? a.makespan < b.makespan : a.peak < b.peak;
-  });
+  return *std::min_element(
+      found.begin(), found.end(),
+      [&](const FoundSchedule& a, const FoundSchedule& b) { return better(task, a, b); });
 }
 
 }  // namespace shardsim

@@ -7,37 +7,6 @@ namespace shardsim {
 
 namespace {
 
-PeakActivations peak_of(const RankProgram& program) {
-  PeakActivations live, peak;
-  const auto add = [](PeakActivations& to, int input, int weight, int weighted) {
-    to.until_input += input;
-    to.until_weight += weight;
-    to.weighted += weighted;
-  };
-  for (const Cell& cell : program.cells) {
-    for (const Work& work : cell.works()) {
-      switch (work.kind) {
-        case WorkKind::forward:
-          add(live, 1, 1, 2);
-          break;
-        case WorkKind::backward:
-          add(live, -1, -1, -2);
-          break;
-        case WorkKind::backward_input:
-          add(live, -1, 0, -1);
-          break;
-        case WorkKind::backward_weight:
-          add(live, 0, -1, -1);
-          break;
-      }
-      peak.until_input = std::max(peak.until_input, live.until_input);
-      peak.until_weight = std::max(peak.until_weight, live.until_weight);
-      peak.weighted = std::max(peak.weighted, live.weighted);
-    }
-  }
-  return peak;
-}
-
 int transfers_of(const Schedule& schedule) {
   int transfers = 0;
   for (int microbatch = 0; microbatch < schedule.microbatches; ++microbatch) {
@@ -51,12 +20,6 @@ int transfers_of(const Schedule& schedule) {
 }
 
 }  // namespace
-
-std::vector<PeakActivations> peak_activations(const Schedule& schedule) {
-  std::vector<PeakActivations> peaks;
-  for (const RankProgram& program : schedule.programs) peaks.push_back(peak_of(program));
-  return peaks;
-}
 
 ScheduleMetrics measure_schedule(const Schedule& schedule, const OpGraph& graph,
                                  const Timeline& timeline) {

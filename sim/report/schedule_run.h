@@ -7,22 +7,13 @@
 
 #include "base/units.h"
 #include "ir/op_graph.h"
+#include "ir/peak_activations.h"
 #include "ir/schedule.h"
 #include "ir/schedule_form.h"
 #include "ir/timeline.h"
 #include "report/json.h"
 
 namespace shardsim {
-
-// Chunk activations that a rank holds at most, from the order alone. In an overlapped cell the
-// forward's are there before the backward's are freed.
-struct PeakActivations {
-  int until_input = 0;   // each from F to the end of B or I
-  int until_weight = 0;  // each from F to the end of B or W
-  int weighted = 0;      // 2 from F to I, 1 from I to W: M_B = 2 M_W (arXiv 2401.10241, section 3)
-};
-// [ranks]
-std::vector<PeakActivations> peak_activations(const Schedule& schedule);
 
 struct RankUse {
   Seconds first = {}, last = {};  // start of its first cell; end of its last, or of its last

@@ -142,6 +142,8 @@ def check_published():
     """Table 5 of arXiv 2401.10241 by the largest span; ZB-1p is ZB-H1 at these costs. The column of
     1F1B-I is p*c shorter than Megatron-LM's order and follows its closed form."""
     for row in rows("zb_paper_table5_check.csv"):
+        if row["schedule"] not in KINDS:
+            continue
         p, m = int(row["p"]), int(row["m"])
         f, i, w, c = (int(row[f"t{x}_us"]) for x in "FIWC")
         v = CHUNKS[row["model"]] if row["schedule"] == "1F1B-I" else 1
@@ -162,6 +164,29 @@ def check_published():
         for key, column in (("span_bubble", "simulated_span_bubble_rate"),
                             ("makespan_bubble", "simulated_makespan_bubble_rate")):
             check(f"{key} of {name}", abs(got[key] - float(row[column])) <= HALF_DIGIT)
+
+
+SEARCHED_KINDS = {"ZB-1p": "zb-auto-1p", "ZB-2p": "zb-auto-2p"}
+NOT_REACHED = {("ZB-2p", "1.5B", "24"): 1e-4}  # .0434 for .0433
+
+
+def check_searched():
+    """The same table by our own search: every cell of ZB-1p to its four digits. Of ZB-2p none is
+    worse but the one of NOT_REACHED; three of 28.3B and one of 14.6B may be better."""
+    for row in rows("zb_paper_table5_check.csv"):
+        if row["schedule"] not in SEARCHED_KINDS:
+            continue
+        times = [part for option, x in (("forward", "F"), ("backward-input", "I"),
+                                        ("backward-weight", "W"), ("p2p", "C"))
+                 for part in (f"--{option}", row[f"t{x}_us"] + "us")]
+        got = schedule(SEARCHED_KINDS[row["schedule"]], "--stages", row["p"], "--microbatches",
+                       row["m"], *times)["span_bubble"]
+        cell = (row["schedule"], row["model"], row["m"])
+        published = float(row["published_bubble_rate"])
+        worse = got - published
+        check(f"searched {cell}: {got} instead of {published}",
+              worse <= HALF_DIGIT + NOT_REACHED.get(cell, 0)
+              and (row["schedule"] == "ZB-2p" or worse >= -HALF_DIGIT))
 
 
 def check_volume():
@@ -192,7 +217,7 @@ def main():
     parser.add_argument("--binary", default="build/shardsim")
     binary = pathlib.Path(parser.parse_args().binary).resolve()
     for part in (check_orders, check_programs, check_stages, check_1f1b, check_published,
-                 check_volume, check_trace):
+                 check_searched, check_volume, check_trace):
         part()
     for failure in failures[:20]:
         print(failure)
