@@ -19,6 +19,7 @@ namespace shardsim {
 namespace {
 
 constexpr std::size_t kLargestText = std::size_t{64} << 20;  // bytes
+constexpr char kComment = '#';                               // to the end of the line
 constexpr std::string_view kPlacementKey = "placement";
 constexpr std::string_view kOrdersKey = "orders";
 
@@ -49,10 +50,10 @@ Lists lists_of_text(const std::shared_ptr<const Source>& source, std::vector<Pro
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = text.substr(at, end - at);
-    const std::string_view content = trimmed(line);
+    const std::string_view content = trimmed(line.substr(0, line.find(kComment)));
     at = end + 1;
     ++number;
-    if (content.empty() || content.front() == '#') continue;
+    if (content.empty()) continue;
     const int column = static_cast<int>(content.data() - line.data()) + 1;
     const SourcePos pos{source, number, column, static_cast<int>(content.size())};
     if (content.starts_with(kPlacementKey)) {

@@ -1,7 +1,7 @@
 // Schedules that users write.
 //
-//   # a comment                                    orders:
-//   placement: linear                                - F0.0 F1.0 B0.0 B1.0
+//   # a comment, to the end of the line            orders:
+//   placement: linear  # so is this                  - F0.0 F1.0 B0.0 B1.0
 //   F0.0 F1.0 B0.0 B1.0                              - F0.1 B0.1 F1.1 B1.1
 //   F0.1 B0.1 F1.1 B1.1                            placement: linear
 //

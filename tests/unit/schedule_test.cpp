@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "../support/schedule_vectors.h"
+#include "plan/schedule_file.h"
 #include "replay/replay.h"
 #include "report/schedule_run.h"
 
@@ -237,6 +240,23 @@ TEST_CASE("schedules: the placement is found from where the cells stand") {
     CHECK(problems.empty());
     CHECK(read.placement == placement);
   }
+}
+
+TEST_CASE("schedule file: a # begins a comment wherever it stands") {
+  const auto path = std::filesystem::temp_directory_path() / "shardsim_schedule_comments.txt";
+  std::ofstream(path) << "  # two ranks\n"
+                         "placement: linear  # stage s on rank s\n"
+                         "F0.0 B0.0# the first\n"
+                         "#F0.1\n"
+                         "F0.1 B0.1 # the second: F0.0\n";
+  std::vector<Problem> problems;
+  const Schedule schedule = read_schedule_file(path.string(), problems);
+  std::filesystem::remove(path);
+  for (const Problem& problem : problems) FAIL(problem.message);
+  CHECK(schedule.placement == Placement::linear);
+  REQUIRE(schedule.ranks() == 2);
+  CHECK(program_text(schedule.programs[0]) == "F0.0 B0.0");
+  CHECK(program_text(schedule.programs[1]) == "F0.1 B0.1");
 }
 
 }  // namespace shardsim
