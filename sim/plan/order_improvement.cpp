@@ -30,12 +30,14 @@ struct Op {
 };
 
 struct Length {
-  double makespan = kNever, sum = kNever;
+  double makespan = kNever;
+  double second = kNever;  // of equal makespans: one chunk: the span; two: the sum of ends of I's
+  double span = kNever;    // longest of a rank
 };
 bool shorter(const Length& a, const Length& b) {
   if (a.makespan < b.makespan * (1 - kRounding)) return true;
   if (a.makespan > b.makespan * (1 + kRounding)) return false;
-  return a.sum < b.sum * (1 - kRounding);
+  return a.second < b.second * (1 - kRounding);
 }
 
 // The cell at `from` goes to `to`, those between move up.
@@ -64,6 +66,25 @@ class Improvement {
     arrive_.resize(ops_.size());
     position_.resize(ops_.size());
     forbidden_.assign(ops_.size(), 0);
+  }
+
+  // Cells that take memory later, and those that free it earlier, as far as nothing gets longer.
+  FoundSchedule trim(double budget) {
+    left_ = budget;
+    now_ = best_ = evaluate();
+    for (bool any = true; any && left_ > 0;) {
+      any = false;
+      for (std::size_t rank = 0; rank < orders_.size(); ++rank) {
+        for (std::size_t at = 1; at < orders_[rank].size() && left_ > 0; ++at) {
+          if (!frees_by({rank, at, at - 1})) continue;
+          any = true;
+          if (at > 1) at -= 2;  // and further
+        }
+      }
+    }
+    kept_ = orders_;
+    best_ = now_;
+    return found();
   }
 
   FoundSchedule run(double budget) {
@@ -116,17 +137,13 @@ class Improvement {
     ops_.push_back(op);
   }
 
-  FoundSchedule found() {
-    orders_ = kept_;
-    evaluate();
+  FoundSchedule found() const {
     FoundSchedule result{.complete = best_.makespan < kNever,
                          .makespan = Seconds{best_.makespan},
-                         .sum = Seconds{best_.sum},
+                         .sum = Seconds{task_.chunks == 1 ? 0 : best_.second},
+                         .span = Seconds{best_.span},
                          .orders = Orders(kept_.size())};
     for (std::size_t rank = 0; rank < kept_.size(); ++rank) {
-      const Op& first = ops_[kept_[rank].front()];
-      const double start = end_[kept_[rank].front()] - first.takes;
-      result.span = std::max(result.span, Seconds{end_[kept_[rank].back()] - start});
       for (const std::uint32_t id : kept_[rank]) result.orders[rank].push_back(ops_[id].cell);
     }
     return result;
@@ -156,6 +173,23 @@ class Improvement {
         return false;
     }
     return true;
+  }
+
+  // Whether a cell takes its neighbour's place and memory is held for less; then it is done.
+  bool frees_by(const Move& move) {
+    const Op& cell = ops_[orders_[move.rank][move.from]];
+    const Op& before = ops_[orders_[move.rank][move.to]];
+    const bool earlier = cell.work >= 4 && before.work < 4;
+    const bool later = before.work < 2 && cell.work >= 2;
+    if ((!earlier && !later) || !legal(move)) return false;
+    apply(move);
+    const Length length = evaluate();
+    if (length.makespan <= now_.makespan * (1 + kRounding) &&
+        length.span <= now_.span * (1 + kRounding)) {
+      return true;
+    }
+    undo(move);
+    return false;
   }
 
   int peak(const Order& order) const {
@@ -234,8 +268,13 @@ class Improvement {
   // Cells of a longest path that start when the one before them on their rank ends.
   std::vector<std::uint32_t> critical() const {
     std::uint32_t id = orders_[0].back();
-    for (const Order& order : orders_)
-      if (end_[order.back()] > end_[id]) id = order.back();
+    double longest = 0;
+    for (const Order& order : orders_) {
+      const double length = task_.chunks == 1 ? span(order) : end_[order.back()];
+      if (length <= longest) continue;
+      longest = length;
+      id = order.back();
+    }
     const double slack = 1e-9 * end_[id];
     std::vector<std::uint32_t> path;
     while (true) {
@@ -253,6 +292,11 @@ class Improvement {
     }
   }
 
+  // From the start of the first cell to the end of the last.
+  double span(const Order& order) const {
+    return end_[order.back()] - end_[order.front()] + ops_[order.front()].takes;
+  }
+
   // When every cell ends; kNever when they wait for each other.
   Length evaluate() {
     left_ -= static_cast<double>(ops_.size()) + kOverhead;
@@ -265,14 +309,17 @@ class Improvement {
     for (std::size_t rank = orders_.size(); rank-- > 0;)
       ready_.push_back(static_cast<std::int32_t>(rank));
     std::size_t done = 0;
-    Length length{0, 0};
+    Length length{0, 0, 0};
     while (!ready_.empty()) {
       const auto rank = static_cast<std::size_t>(ready_.back());
       ready_.pop_back();
-      done += run_rank(rank, length.sum);
+      done += run_rank(rank, length.second);
       length.makespan = std::max(length.makespan, free_[rank]);
     }
-    return done == ops_.size() ? length : Length{};
+    if (done < ops_.size()) return {};
+    for (const Order& order : orders_) length.span = std::max(length.span, span(order));
+    if (task_.chunks == 1) length.second = length.span;
+    return length;
   }
 
   // Runs a rank until a cell waits for another rank; the number of cells.
@@ -326,6 +373,10 @@ class Improvement {
 
 FoundSchedule improved(const ScheduleTask& task, const Orders& orders, double cells) {
   return Improvement(task, orders).run(cells);
+}
+
+FoundSchedule trimmed(const ScheduleTask& task, const Orders& orders, double cells) {
+  return Improvement(task, orders).trim(cells);
 }
 
 }  // namespace shardsim

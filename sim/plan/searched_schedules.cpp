@@ -18,6 +18,7 @@ namespace shardsim {
 namespace {
 
 constexpr double kRounding = 1 + 1e-12;
+constexpr double kImproved = 2e6, kTrimmed = 1e7;  // evaluated for one
 constexpr double kWorth = 0.5;  // of a forward, that half an activation has to gain
 constexpr Seconds kNever{1e300};
 constexpr double kCells = 1.5e6;  // simulated for a linear schedule
@@ -118,18 +119,20 @@ class LinearSearch {
 // that is as short and no rank waits much longer for it: as the authors' schedules do.
 FoundSchedule linear(const ScheduleTask& task, const std::vector<Orders>& known) {
   FoundSchedule best = LinearSearch(task).run();
-  ScheduleTask smaller = task;
-  smaller.memory -= 1;
-  FoundSchedule less = LinearSearch(smaller).run();
-  if (less.complete && less.makespan <= best.makespan * kRounding &&
-      less.span <= best.span + task.costs.forward * kWorth)
-    best = std::move(less);
   for (const Orders& orders : known) {
     if (!fits(task, orders)) continue;
     FoundSchedule hand_made = improved(task, orders, 0);
     if (better(task, hand_made, best)) best = std::move(hand_made);
   }
-  return best;
+  best = improved(task, best.orders, kImproved);
+  ScheduleTask smaller = task;
+  smaller.memory -= 1;
+  FoundSchedule less = LinearSearch(smaller).run();
+  if (less.complete) less = improved(smaller, less.orders, kImproved);
+  if (less.complete && less.makespan <= best.makespan * kRounding &&
+      less.span <= best.span + task.costs.forward * kWorth)
+    best = std::move(less);
+  return trimmed(task, best.orders, kTrimmed);
 }
 
 Orders orders_of(const Schedule& schedule) {

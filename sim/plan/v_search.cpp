@@ -15,6 +15,7 @@ namespace {
 // Work of a search, in cells: simulated for each of two costs, and evaluated in improvements.
 constexpr double kSimulated = 1.2e6;
 constexpr double kImproved = 6e7;
+constexpr double kTrimmed = 1e7;      // ... in the end
 constexpr std::size_t kRefined = 20;  // blocks that are tried with every policy
 constexpr std::size_t kClimbed = 6;   // ... whose waits are changed one by one
 constexpr std::size_t kBest = 20;     // schedules that are improved
@@ -230,9 +231,10 @@ FoundSchedule search_v(const ScheduleTask& task, const std::vector<Orders>& know
   std::stable_sort(found.begin(), found.end(), shorter);
   for (std::size_t k = 0; k < 2 && k < found.size(); ++k)
     found[k] = improved(task, found[k].orders, worthwhile(task, kImproved / 4));
-  return *std::min_element(
+  const auto best = std::min_element(
       found.begin(), found.end(),
       [&](const FoundSchedule& a, const FoundSchedule& b) { return better(task, a, b); });
+  return trimmed(task, best->orders, worthwhile(task, kTrimmed));
 }
 
 }  // namespace shardsim

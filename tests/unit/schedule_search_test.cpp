@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
+#include <utility>
 
 #include "../support/schedule_vectors.h"
 #include "replay/replay.h"
@@ -17,6 +19,28 @@ int most(const std::vector<PeakActivations>& peaks, int PeakActivations::*count)
   for (const PeakActivations& peak : peaks) value = std::max(value, peak.*count);
   return value;
 }
+
+// Of memory.csv.
+constexpr std::pair<const char*, int PeakActivations::*> kColumns[] = {
+    {"per_rank_peak_free_at_B_or_I", &PeakActivations::until_input},
+    {"per_rank_peak_free_at_B_or_W", &PeakActivations::until_weight},
+    {"per_rank_peak_MB2_MW1", &PeakActivations::weighted},
+};
+
+// Shorter than the authors', or with a shorter longest rank, and larger in a column that their
+// limit on memory does not count.
+const std::set<std::string> kLarger = {
+    "v_min-p2-m8-v2",
+    "zb_auto_2p-p4-m16-v1-c3_4_2_0",
+    "zb_auto_2p-p4-m16-v1-c11347_11248_8132_377",
+    "zb_auto_2p-p4-m16-v1-c18522_18086_9337_601",
+    "zb_auto_2p-p8-m24-v1-c3_4_2_0",
+    "zb_auto_2p-p8-m24-v1-c300_400_200_20",
+    "zb_auto_2p-p16-m64-v1-c3_4_2_0",
+    "zb_auto_2p-p16-m64-v1-c4_5_1_0",
+    "zb_auto_2p-p16-m64-v1-c11347_11248_8132_377",
+    "zb_auto_2p-p16-m64-v1-c18522_18086_9337_601",
+};
 
 double most(const std::vector<double>& values) {
   return *std::max_element(values.begin(), values.end());
@@ -53,11 +77,13 @@ TEST_CASE("searched schedules: legal, no longer and no larger than the authors' 
       const OpGraph graph = lower_schedule(schedule, ask.costs, ask.mode);
       CHECK(replay_ideal(graph).makespan().v <= number(row, "makespan") * (1 + 1e-9));
       const std::vector<PeakActivations> peaks = peak_activations(schedule);
-      const bool weighted = schedule.placement == Placement::linear;
-      const int peak = weighted ? most(peaks, &PeakActivations::weighted)
-                                : most(peaks, &PeakActivations::until_weight);
-      CHECK(peak <= most(numbers(memory[id].at(weighted ? "per_rank_peak_MB2_MW1"
-                                                        : "per_rank_peak_free_at_B_or_W"))));
+      const auto counted = schedule.placement == Placement::linear ? &PeakActivations::weighted
+                                                                   : &PeakActivations::until_weight;
+      for (const auto& [column, count] : kColumns) {
+        if (count != counted && kLarger.count(id) > 0) continue;
+        CAPTURE(column);
+        CHECK(most(peaks, count) <= most(numbers(memory[id].at(column))));
+      }
     }
     CHECK(tried >= 3);
   }
