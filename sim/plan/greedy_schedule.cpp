@@ -85,8 +85,10 @@ class Greedy {
   }
 
   bool has_room(int rank, const RankState& state) const {
-    return state.live + 2 <= task_.memory && state.next[kForward] - state.next[kInput] <
-                                                 policy_.ahead[static_cast<std::size_t>(rank)];
+    return state.live + 2 <= task_.memory &&
+           state.next[kForward] - state.next[kWeight] < task_.pending &&
+           state.next[kForward] - state.next[kInput] <
+               policy_.ahead[static_cast<std::size_t>(rank)];
   }
 
   Choice choose(int rank, const RankState& state, double now) const {

@@ -201,12 +201,24 @@ class Improvement {
     return most;
   }
 
+  // Most chunk activations from F to W.
+  int pending(const Order& order) const {
+    int live = 0, most = 0;
+    for (const std::uint32_t id : order) {
+      const int work = ops_[id].work;
+      live += work < 2 ? 1 : work >= 4 ? -1 : 0;
+      most = std::max(most, live);
+    }
+    return most;
+  }
+
   // What it makes of the schedule, which is left as it was.
   Length tried(const Move& move) {
     left_ -= 10;
     if (!legal(move)) return {};
     apply(move);
-    const bool fits = peak(orders_[move.rank]) <= task_.memory;
+    const bool fits =
+        peak(orders_[move.rank]) <= task_.memory && pending(orders_[move.rank]) <= task_.pending;
     const Length length = fits ? evaluate() : Length{};
     undo(move);
     return length;

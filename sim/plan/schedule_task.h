@@ -1,6 +1,7 @@
 // What a schedule is searched for, and what was found.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "ir/schedule.h"
@@ -17,6 +18,7 @@ struct ScheduleTask {
   // with `until_weight`, 2 until W.
   int memory = 2;
   bool until_weight = false;
+  int pending = std::numeric_limits<int>::max();  // chunk activations from F to W, besides
 };
 
 using Orders = std::vector<std::vector<Cell>>;  // [ranks]

@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kRounding = 1 + 1e-12;
 constexpr double kImproved = 2e6, kTrimmed = 1e7;  // evaluated for one
-constexpr double kWorth = 0.5;  // of a forward, that half an activation has to gain
+constexpr double kWorth = 0.5;             // of a forward, that half an activation has to gain
+constexpr double kWorthUntilWeight = 0.1;  // ... more of them until W
 constexpr Seconds kNever{1e300};
 constexpr double kCells = 1.5e6;  // simulated for a linear schedule
 
@@ -125,13 +126,21 @@ FoundSchedule linear(const ScheduleTask& task, const std::vector<Orders>& known)
     if (better(task, hand_made, best)) best = std::move(hand_made);
   }
   best = improved(task, best.orders, kImproved);
+  // Takes what is found with less room where it is as short.
+  const auto prefer = [&](const ScheduleTask& smaller, double worth) {
+    FoundSchedule less = LinearSearch(smaller).run();
+    if (less.complete) less = improved(smaller, less.orders, kImproved);
+    if (!less.complete || less.makespan > best.makespan * kRounding ||
+        less.span > best.span * kRounding + task.costs.forward * worth)
+      return false;
+    best = std::move(less);
+    return true;
+  };
   ScheduleTask smaller = task;
   smaller.memory -= 1;
-  FoundSchedule less = LinearSearch(smaller).run();
-  if (less.complete) less = improved(smaller, less.orders, kImproved);
-  if (less.complete && less.makespan <= best.makespan * kRounding &&
-      less.span <= best.span + task.costs.forward * kWorth)
-    best = std::move(less);
+  if (!prefer(smaller, kWorth)) smaller.memory += 1;
+  smaller.pending = std::max(1, 3 * task.memory / 4 - 1);
+  prefer(smaller, kWorthUntilWeight);
   return trimmed(task, best.orders, kTrimmed);
 }
 

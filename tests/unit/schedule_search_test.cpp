@@ -31,14 +31,11 @@ constexpr std::pair<const char*, int PeakActivations::*> kColumns[] = {
 // limit on memory does not count.
 const std::set<std::string> kLarger = {
     "v_min-p2-m8-v2",
-    "zb_auto_2p-p4-m16-v1-c3_4_2_0",
-    "zb_auto_2p-p4-m16-v1-c11347_11248_8132_377",
     "zb_auto_2p-p4-m16-v1-c18522_18086_9337_601",
     "zb_auto_2p-p8-m24-v1-c3_4_2_0",
     "zb_auto_2p-p8-m24-v1-c300_400_200_20",
     "zb_auto_2p-p16-m64-v1-c3_4_2_0",
     "zb_auto_2p-p16-m64-v1-c4_5_1_0",
-    "zb_auto_2p-p16-m64-v1-c11347_11248_8132_377",
     "zb_auto_2p-p16-m64-v1-c18522_18086_9337_601",
 };
 
