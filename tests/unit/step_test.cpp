@@ -209,6 +209,28 @@ TEST_CASE("weights gathered ahead: exposed are the first gather of a pass and th
   }
 }
 
+TEST_CASE("one reduce-scatter outstanding by the rule of fsdp2, any number by that of fsdp1") {
+  // As above with gathers and scatters of 4 ms; weights are kept, so that the backward pass of 2 ms
+  // a layer has scatters alone. They follow each other either way; computing waits by fsdp2.
+  const TemporaryFile model("shardsim_step_model.yaml",
+                            "layers: 4\ndims: {D: 1000, F: 1000}\nstatements:\n"
+                            "  - \"G[B,T,F] = In[B,T,D] * Win[D,F]\"\n"
+                            "  - \"Out[B,T,D] = G[B,T,F] * Wout[F,D]\"\n");
+  const std::string text =
+      "cluster: {chip: " + chip_path() +
+      ", topology: {kind: ring-oneway, axes: {x: 8}, link: {bandwidth: 0.875 GB/s, latency: 0}}}\n"
+      "mesh: {X: [x]}\nmodel: " +
+      model.path.string() +
+      "\nbatch: {global: 8, length: 250}\nsharding: {shard_grad_op: X}\n"
+      "overlap: {fsdp_prefetch: 1, gradients: true}\n";
+  for (const auto& [rule, computed] : {std::pair("fsdp1", 25.0), std::pair("fsdp2", 29.0)}) {
+    CAPTURE(rule);
+    const Step step = step_of(text, {std::string("overlap.fsdp=") + rule});
+    CHECK(1e3 * compute_of(step, Pass::backward).v == doctest::Approx(computed).epsilon(1e-9));
+    CHECK(1e3 * step.time().v == doctest::Approx(4 * 4 + 1 + 2 + 4 * 4).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("a collective beside its product: tiles, and hops round a ring") {
   // 1 ms of product and 1 ms of reduce-scatter forward; backward an all-gather beside one product
   // of 1 ms and another product alone.
