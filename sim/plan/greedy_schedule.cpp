@@ -2,27 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <queue>
 #include <utility>
+
+#include "plan/rank_events.h"
 
 namespace shardsim {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 enum WorkId : int { kForward, kInput, kWeight, kWorks };
 
-struct RankState {
-  std::array<int, kWorks> next = {};   // micro-batch of each work
-  double first = kNever, free_at = 0;  // start of its first work, end of its last
+struct RankState : RankClock {
+  std::array<int, kWorks> next = {};  // micro-batch of each work
   int live = 0;
-};
-
-// What a rank does next.
-struct Choice {
-  int work = -1;
-  double wake = kNever;  // nothing: when to ask again
 };
 
 class Greedy {
@@ -32,9 +24,8 @@ class Greedy {
         policy_(policy),
         takes_{task.costs.forward / Seconds{1}, task.costs.backward_input / Seconds{1},
                task.costs.backward_weight / Seconds{1}},
-        c_(task.costs.p2p / Seconds{1}),
         ranks_(static_cast<std::size_t>(task.ranks)),
-        link_free_(static_cast<std::size_t>(task.ranks) * 2, 0) {
+        events_(task) {
     const auto slots =
         static_cast<std::size_t>(task.ranks) * static_cast<std::size_t>(task.microbatches);
     for (auto& arrive : arrive_) arrive.assign(slots, kNever);
@@ -43,36 +34,17 @@ class Greedy {
   }
 
   FoundSchedule run(double limit) {
-    for (int rank = 0; rank < task_.ranks; ++rank) wakes_.emplace(0.0, rank);
-    int left = task_.ranks * task_.microbatches * kWorks;
-    double last = 0;
-    while (!wakes_.empty() && left > 0) {
-      const auto [now, rank] = wakes_.top();
-      wakes_.pop();
-      RankState& state = ranks_[static_cast<std::size_t>(rank)];
-      if (state.free_at > now) continue;
-      const Choice choice = choose(rank, state, now);
-      if (choice.work < 0) {
-        if (choice.wake < kNever) wakes_.emplace(choice.wake, rank);
-        continue;
-      }
-      state.free_at = perform(rank, state, choice.work, now);
-      ++result_.cells;
-      if (state.free_at > limit) return {.cells = result_.cells};
-      last = std::max(last, state.free_at);
-      wakes_.emplace(state.free_at, rank);
-      --left;
-    }
-    result_.complete = left == 0;
-    result_.makespan = Seconds{last};
-    for (const RankState& state : ranks_)
-      result_.span = std::max(result_.span, Seconds{state.free_at - state.first});
+    const int works = task_.ranks * task_.microbatches * kWorks;
+    events_.run(
+        ranks_, static_cast<std::size_t>(works), limit, result_,
+        [this](int rank, const RankState& state, double now) { return choose(rank, state, now); },
+        [this](int rank, RankState& state, int work, double now) {
+          return perform(rank, state, work, now);
+        });
     return std::move(result_);
   }
 
  private:
-  using Wake = std::pair<double, int>;
-
   std::size_t slot(int rank, int microbatch) const {
     return static_cast<std::size_t>(rank) * static_cast<std::size_t>(task_.microbatches) +
            static_cast<std::size_t>(microbatch);
@@ -91,7 +63,7 @@ class Greedy {
                policy_.ahead[static_cast<std::size_t>(rank)];
   }
 
-  Choice choose(int rank, const RankState& state, double now) const {
+  RankChoice choose(int rank, const RankState& state, double now) const {
     double coming = kNever;  // the first arrival of an F or I that could run
     bool blocked = false;    // an F has arrived, but has no room
     for (const int work :
@@ -107,18 +79,13 @@ class Greedy {
     }
     const bool weight = state.next[kWeight] < state.next[kInput] &&
                         (blocked || coming - now >= policy_.weight_patience * takes_[kWeight]);
-    return weight ? Choice{kWeight, 0} : Choice{-1, coming};
+    return weight ? RankChoice{kWeight, 0} : RankChoice{-1, coming};
   }
 
   // Hands the result of a work to the rank that waits for it.
   void hand_over(int rank, int receiver, int microbatch, int work, double end) {
-    double at = end;
-    if (receiver != rank) {
-      double& link = link_free_[static_cast<std::size_t>(2 * rank + (receiver > rank ? 1 : 0))];
-      at = link = (task_.serial ? std::max(end, link) : end) + c_;
-    }
-    arrive_[static_cast<std::size_t>(work)][slot(receiver, microbatch)] = at;
-    wakes_.emplace(at, receiver);
+    arrive_[static_cast<std::size_t>(work)][slot(receiver, microbatch)] =
+        events_.deliver(rank, receiver, end);
   }
 
   double perform(int rank, RankState& state, int work, double now) {
@@ -127,7 +94,6 @@ class Greedy {
     const auto id = static_cast<std::size_t>(work);
     const int microbatch = state.next[id]++;
     const double end = now + takes_[id];
-    state.first = std::min(state.first, now);
     result_.orders[static_cast<std::size_t>(rank)].push_back(cell(kKinds[id], microbatch, rank));
     if (work != kForward) {
       state.live -= 1;
@@ -143,11 +109,9 @@ class Greedy {
   const ScheduleTask& task_;
   const GreedyPolicy& policy_;
   std::array<double, kWorks> takes_;
-  double c_;
   std::vector<RankState> ranks_;
-  std::vector<double> link_free_;                   // [ranks * 2] up, down
   std::array<std::vector<double>, 2> arrive_ = {};  // F, I: [rank, micro-batch]
-  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_ = {};
+  RankEvents events_;
   FoundSchedule result_ = {};
 };
 

@@ -26,12 +26,6 @@ TaskRole role_of(const Layer& layer, const ShardedCollective& c) {
 
 }  // namespace
 
-Seconds LayerTasks::compute(const std::vector<Task>& tasks) const {
-  Seconds sum;
-  for (const Task& task : tasks) sum += task.seconds;
-  return sum;
-}
-
 LayerTasks tasks_of(const LayerPlan& plan, const ChipRates& rates) {
   LayerTasks result;
   result.plan = &plan;
@@ -62,6 +56,13 @@ LayerTasks tasks_of(const LayerPlan& plan, const ChipRates& rates) {
     for (const ShardedCollective& c : step.after) move(c);
   }
   return result;
+}
+
+std::vector<LayerTasks> tasks_of_kinds(const LayerPlan& layers, std::span<const LayerPlan> ends,
+                                       const ChipRates& rates) {
+  std::vector<LayerTasks> kinds = {tasks_of(layers, rates)};
+  for (const LayerPlan& end : ends) kinds.push_back(tasks_of(end, rates));
+  return kinds;
 }
 
 Seconds update_time(const LayerPlan& plan, const Mesh& mesh, const Precision& precision,

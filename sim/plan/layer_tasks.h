@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,11 +38,12 @@ struct LayerTasks {
   // layer waits (zero-bubble schedules run them later).
   std::vector<Task> backward;
   std::vector<bool> of_weights;  // [backward]
-
-  Seconds compute(const std::vector<Task>& tasks) const;
 };
 
 LayerTasks tasks_of(const LayerPlan& plan, const ChipRates& rates);
+// Of all kinds of layers as StageUnit::kind counts them: the layers, then the ends.
+std::vector<LayerTasks> tasks_of_kinds(const LayerPlan& layers, std::span<const LayerPlan> ends,
+                                       const ChipRates& rates);
 
 // The optimizer on the weights of one layer that a device updates: their gradients, state and
 // weights read, state and weights written, at the bandwidth of its memory.

@@ -34,16 +34,13 @@ LeastMemory least_memory(const Prepared& run) {
     Bytes held, left, input;
   };
   std::vector<Kind> kinds;
-  const auto add = [&](const LayerPlan& plan) {
-    const LayerTasks tasks = tasks_of(plan, run.rates);
+  for (const LayerTasks& tasks : tasks_of_kinds(run, run.ends, run.rates)) {
     const LayerMemory memory =
         layer_memory(tasks, {run.mesh, run.precision, run.optimizer, *run.attention, run.dropout});
     kinds.push_back(
         {memory.weights + memory.optimizer + (run.optimizer.gradients ? memory.gradients : Bytes{}),
          left_by_forward(tasks, memory), memory.input});
-  };
-  add(run);
-  for (const LayerPlan& end : run.ends) add(end);
+  }
   LeastMemory most;
   for (int rank = 0; rank < run.step.ranks(); ++rank) {
     LeastMemory here;

@@ -174,10 +174,6 @@ void check_layers_fit(const RunSpec& spec, const Prepared& run, std::vector<Prob
        near.empty() ? "write layers: 1, or give an output the dims of an input" : near});
 }
 
-}  // namespace
-
-namespace {
-
 // The name that an entry of tensors: begins with.
 std::string_view tensor_name(std::string_view text) {
   return text.substr(0, std::min(text.find('['), text.size()));
@@ -300,9 +296,7 @@ void plan_stages(const RunSpec& spec, const MeshAxis& axis, Prepared& run,
 }
 
 void check_overlap(const RunSpec& spec, const Prepared& run, std::vector<Problem>& problems) {
-  std::vector<LayerTasks> kinds = {tasks_of(run, run.rates)};
-  for (const LayerPlan& end : run.ends) kinds.push_back(tasks_of(end, run.rates));
-  check_overlap_needs(spec, kinds, problems);
+  check_overlap_needs(spec, tasks_of_kinds(run, run.ends, run.rates), problems);
 }
 
 }  // namespace

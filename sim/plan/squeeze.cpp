@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <queue>
+
+#include "plan/rank_events.h"
 
 namespace shardsim {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kWorks = 6;  // F0 F1 I0 I1 W0 W1: kind and chunk
 
 bool is_forward(std::size_t work) {
@@ -24,12 +23,11 @@ struct Planned {
   int microbatch = 0;
 };
 
-struct RankState {
+struct RankState : RankClock {
   std::vector<Planned> plan;                   // in the order of the block repeated
   std::array<std::vector<int>, kWorks> place;  // [micro-batch] where in the plan
   std::array<int, kWorks> next = {};           // micro-batch of each work
   std::size_t head = 0;                        // all before it in the plan are done
-  double first = kNever, free_at = 0;          // start of its first work, end of its last
   int live = 0;
 };
 
@@ -42,9 +40,8 @@ class Squeeze {
         takes_{task.costs.forward / Seconds{1},
                (task.fused ? task.costs.backward : task.costs.backward_input) / Seconds{1},
                task.costs.backward_weight / Seconds{1}},
-        c_(task.costs.p2p / Seconds{1}),
         ranks_(static_cast<std::size_t>(task.ranks)),
-        link_free_(static_cast<std::size_t>(task.ranks) * 2, 0) {
+        events_(task) {
     const auto slots =
         static_cast<std::size_t>(stages_) * static_cast<std::size_t>(task.microbatches);
     for (auto& arrive : arrive_) arrive.assign(slots, kNever);
@@ -55,43 +52,18 @@ class Squeeze {
   }
 
   FoundSchedule run(double limit) {
-    for (int rank = 0; rank < task_.ranks; ++rank) wakes_.emplace(0.0, rank);
-    std::size_t left = 0;
-    for (const RankState& state : ranks_) left += state.plan.size();
-    double last = 0;
-    while (!wakes_.empty() && left > 0) {
-      const auto [now, rank] = wakes_.top();
-      wakes_.pop();
-      RankState& state = ranks_[static_cast<std::size_t>(rank)];
-      if (state.free_at > now) continue;
-      const auto [work, wake] = choose(rank, state, now);
-      if (work < 0) {
-        if (wake < kNever && wake > now) wakes_.emplace(wake, rank);
-        continue;
-      }
-      const double end = perform(rank, state, static_cast<std::size_t>(work), now);
-      ++result_.cells;
-      if (end > limit) return {.cells = result_.cells};
-      last = std::max(last, end);
-      if (work == 2 || work == 3) result_.sum += Seconds{end};
-      state.free_at = end;
-      wakes_.emplace(end, rank);
-      --left;
-    }
-    result_.complete = left == 0;
-    result_.makespan = Seconds{last};
-    for (const RankState& state : ranks_)
-      result_.span = std::max(result_.span, Seconds{state.free_at - state.first});
+    std::size_t works = 0;
+    for (const RankState& state : ranks_) works += state.plan.size();
+    events_.run(
+        ranks_, works, limit, result_,
+        [this](int rank, const RankState& state, double now) { return choose(rank, state, now); },
+        [this](int rank, RankState& state, int work, double now) {
+          return perform(rank, state, static_cast<std::size_t>(work), now);
+        });
     return std::move(result_);
   }
 
  private:
-  using Wake = std::pair<double, int>;
-  struct Choice {
-    int work = -1;
-    double wake = kNever;
-  };
-
   std::size_t slot(int stage, int microbatch) const {
     return static_cast<std::size_t>(stage) * static_cast<std::size_t>(task_.microbatches) +
            static_cast<std::size_t>(microbatch);
@@ -150,7 +122,7 @@ class Squeeze {
     return true;
   }
 
-  Choice choose(int rank, const RankState& state, double now) const {
+  RankChoice choose(int rank, const RankState& state, double now) const {
     const bool drains = state.next[0] == task_.microbatches && state.next[1] == task_.microbatches;
     std::array<std::pair<int, std::size_t>, kWorks> heads;
     std::size_t count = 0;
@@ -188,14 +160,7 @@ class Squeeze {
 
   void hand_over(int rank, int stage, int microbatch, bool forward, double end) {
     const int receiver = stage < task_.ranks ? stage : stages_ - 1 - stage;
-    double at = end;
-    if (receiver != rank) {
-      double& link = link_free_[static_cast<std::size_t>(2 * rank + (receiver > rank ? 1 : 0))];
-      at = (task_.serial ? std::max(end, link) : end) + c_;
-      link = at;
-    }
-    arrive_[forward ? 0 : 1][slot(stage, microbatch)] = at;
-    wakes_.emplace(at, receiver);
+    arrive_[forward ? 0 : 1][slot(stage, microbatch)] = events_.deliver(rank, receiver, end);
   }
 
   double perform(int rank, RankState& state, std::size_t work, double now) {
@@ -204,7 +169,7 @@ class Squeeze {
            state.plan[state.head].microbatch < state.next[state.plan[state.head].work])
       ++state.head;
     const double end = now + takes(work);
-    state.first = std::min(state.first, now);
+    if (work == 2 || work == 3) result_.sum += Seconds{end};
     auto& order = result_.orders[static_cast<std::size_t>(rank)];
     if (is_forward(work)) state.live += 2;
     if (frees(work)) state.live -= 2;
@@ -226,11 +191,9 @@ class Squeeze {
   const SqueezePolicy& policy_;
   int stages_;
   std::array<double, 3> takes_;
-  double c_;
   std::vector<RankState> ranks_;
-  std::vector<double> link_free_;                   // [ranks * 2] up, down
   std::array<std::vector<double>, 2> arrive_ = {};  // forwards, backwards: [stage, micro-batch]
-  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_ = {};
+  RankEvents events_;
   FoundSchedule result_ = {};
 };
 

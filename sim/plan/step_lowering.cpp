@@ -167,12 +167,11 @@ class StepLowering {
   // What a work waits for. Blocking, all that came by transfers came before the rank went on.
   ClassOps input_of(int r, const Work& work) {
     if (blocking()) return rank(r).at;
-    const bool first = work.kind == WorkKind::forward ? work.stage == 0 : false;
-    if (first) return streams_.start();
-    const bool here = work.kind == WorkKind::backward_weight ||
-                      (work.kind != WorkKind::forward && work.stage + 1 == schedule().stages());
-    if (here) return spread(r, kept_[slot(work)]);
-    return spread(r, (work.kind == WorkKind::forward ? forward_ : backward_)[slot(work)]);
+    if (work.kind == WorkKind::forward)
+      return work.stage == 0 ? streams_.start() : spread(r, forward_[slot(work)]);
+    const bool here =
+        work.kind == WorkKind::backward_weight || work.stage + 1 == schedule().stages();
+    return spread(r, (here ? kept_ : backward_)[slot(work)]);
   }
 
   // Ops of the classes of a rank as ops of all classes, and back.

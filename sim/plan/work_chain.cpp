@@ -9,21 +9,11 @@
 
 namespace shardsim {
 
-namespace {
-
-std::vector<LayerTasks> tasks_of_kinds(const Prepared& run) {
-  std::vector<LayerTasks> kinds = {tasks_of(run, run.rates)};
-  for (const LayerPlan& end : run.ends) kinds.push_back(tasks_of(end, run.rates));
-  return kinds;
-}
-
-}  // namespace
-
 WorkChains::WorkChains(const Prepared& run, const Cluster& cluster, DeviceStreams& streams)
     : run_(run),
       streams_(streams),
       tiled_(streams, cluster, run.mesh, run.overlap, run.rates.launch),
-      kinds_(tasks_of_kinds(run)),
+      kinds_(tasks_of_kinds(run, run.ends, run.rates)),
       memory_(streams.builder(), run, kinds_) {}
 
 WorkChain WorkChains::make(const Work& work, Classes classes, ClassOps at, bool last_of_stage,

@@ -171,18 +171,29 @@ TEST_CASE(
   }
 }
 
+namespace {
+
+// Four layers of 1 ms forward and 2 ms backward on a one-way ring of 8; at 7 GB/s their weights
+// take 0.5 ms to gather, their gradients as long to scatter.
+struct FourLayers {
+  TemporaryFile model{"shardsim_step_model.yaml",
+                      "layers: 4\ndims: {D: 1000, F: 1000}\nstatements:\n"
+                      "  - \"G[B,T,F] = In[B,T,D] * Win[D,F]\"\n"
+                      "  - \"Out[B,T,D] = G[B,T,F] * Wout[F,D]\"\n"};
+
+  std::string run(const std::string& bandwidth, const std::string& preset) const {
+    return "cluster: {chip: " + chip_path() +
+           ", topology: {kind: ring-oneway, axes: {x: 8}, link: {bandwidth: " + bandwidth +
+           ", latency: 0}}}\nmesh: {X: [x]}\nmodel: " + model.path.string() +
+           "\nbatch: {global: 8, length: 250}\nsharding: {" + preset + ": X}\n";
+  }
+};
+
+}  // namespace
+
 TEST_CASE("weights gathered ahead: exposed are the first gather of a pass and the last scatter") {
-  // A layer of 1 ms forward and 2 ms backward; its weights take 0.5 ms to gather, their gradients
-  // as long to scatter.
-  const TemporaryFile model("shardsim_step_model.yaml",
-                            "layers: 4\ndims: {D: 1000, F: 1000}\nstatements:\n"
-                            "  - \"G[B,T,F] = In[B,T,D] * Win[D,F]\"\n"
-                            "  - \"Out[B,T,D] = G[B,T,F] * Wout[F,D]\"\n");
-  const std::string text =
-      "cluster: {chip: " + chip_path() +
-      ", topology: {kind: ring-oneway, axes: {x: 8}, link: {bandwidth: 7 GB/s, latency: 0}}}\n"
-      "mesh: {X: [x]}\nmodel: " +
-      model.path.string() + "\nbatch: {global: 8, length: 250}\nsharding: {fsdp: X}\n";
+  const FourLayers layers;
+  const std::string text = layers.run("7 GB/s", "fsdp");
   const std::string ahead = "overlap={fsdp_prefetch: 1, gradients: true}";
   const std::string slow = "cluster.topology.link.bandwidth=1.75 GB/s";
   struct Row {
@@ -210,19 +221,11 @@ TEST_CASE("weights gathered ahead: exposed are the first gather of a pass and th
 }
 
 TEST_CASE("one reduce-scatter outstanding by the rule of fsdp2, any number by that of fsdp1") {
-  // As above with gathers and scatters of 4 ms; weights are kept, so that the backward pass of 2 ms
+  // Gathers and scatters of 4 ms; weights are kept, so that the backward pass of 2 ms
   // a layer has scatters alone. They follow each other either way; computing waits by fsdp2.
-  const TemporaryFile model("shardsim_step_model.yaml",
-                            "layers: 4\ndims: {D: 1000, F: 1000}\nstatements:\n"
-                            "  - \"G[B,T,F] = In[B,T,D] * Win[D,F]\"\n"
-                            "  - \"Out[B,T,D] = G[B,T,F] * Wout[F,D]\"\n");
+  const FourLayers layers;
   const std::string text =
-      "cluster: {chip: " + chip_path() +
-      ", topology: {kind: ring-oneway, axes: {x: 8}, link: {bandwidth: 0.875 GB/s, latency: 0}}}\n"
-      "mesh: {X: [x]}\nmodel: " +
-      model.path.string() +
-      "\nbatch: {global: 8, length: 250}\nsharding: {shard_grad_op: X}\n"
-      "overlap: {fsdp_prefetch: 1, gradients: true}\n";
+      layers.run("0.875 GB/s", "shard_grad_op") + "overlap: {fsdp_prefetch: 1, gradients: true}\n";
   for (const auto& [rule, computed] : {std::pair("fsdp1", 25.0), std::pair("fsdp2", 29.0)}) {
     CAPTURE(rule);
     const Step step = step_of(text, {std::string("overlap.fsdp=") + rule});
