@@ -203,6 +203,9 @@ void run_command(const RunArguments& args) {
     text += fmt::format(" {} ({})", file.path,
                         to_text(Bytes{static_cast<double>(file.content.size())}));
   }
+  if (!args.what_if && done.run.graph.size() > kSmallGraph) {
+    text += "\nfor the step without a cost, as if it were free: --what-if (done by itself for small runs)";
+  }
   const char* const next = left_out.empty() ? "open trace.json in ui.perfetto.dev; " : "";
   print(fmt::format("{}{}\nnext: {}change one thing with --set KEY=VALUE\n", text, left_out, next));
 }

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "plan/preset_table.h"
+#include "plan/tiled_product.h"
 
 namespace shardsim {
 namespace {
@@ -69,10 +72,84 @@ bool is_done(std::span<const LayerTasks> kinds, TaskRole role) {
                      [&](const LayerTasks& k) { return has(k.forward) || has(k.backward); });
 }
 
+template <class Visit>
+void for_each_pass(std::span<const LayerTasks> kinds, Visit visit) {
+  for (const LayerTasks& kind : kinds)
+    for (const auto* tasks : {&kind.forward, &kind.backward}) visit(*tasks);
+}
+
+bool has_idle_axis(const Prepared& run) {
+  return std::any_of(run.whole_mesh.axes.begin(), run.whole_mesh.axes.end(),
+                     [](const MeshAxis& axis) { return axis.size == 1; });
+}
+
+// Tiles that no product runs in.
+void check_tiles(const OverlapSpec& spec, const Prepared& run, std::span<const LayerTasks> kinds,
+                 std::vector<Problem>& problems) {
+  const Overlap& overlap = run.overlap;
+  if (overlap.tiles == 0) return;
+  std::set<int> groups;
+  for_each_pass(kinds, [&](const std::vector<Task>& tasks) {
+    for (std::size_t i = 0; i + 1 < tasks.size(); ++i) {
+      if (tiles_suit(tasks[i], tasks[i + 1], overlap.form, run.cluster, run.mesh))
+        groups.insert(tile_ranks(tasks[i], tasks[i + 1], run.mesh));
+    }
+  });
+  const bool two_stage = overlap.form == TileForm::two_stage;
+  if (two_stage ? !groups.empty() : groups.contains(overlap.tiles)) return;
+  if (groups.empty()) {
+    if (has_idle_axis(run)) return;
+    problems.push_back(
+        {spec.collective_matmul.pos,
+         two_stage
+             ? "overlap.collective_matmul needs a product beside a gather, scatter or "
+               "all-reduce of activations, found none"
+             : "overlap.collective_matmul in rings needs a product beside a gather or scatter "
+               "of activations over one ring or switch, found none",
+         "sharding with sp gathers and scatters; or leave it out"});
+    return;
+  }
+  problems.push_back(
+      {spec.collective_matmul.pos,
+       fmt::format("overlap.collective_matmul in rings: expected as many tiles as a group has "
+                   "devices, {}, found {}",
+                   fmt::join(groups, " or "), overlap.tiles),
+       ""});
+}
+
+// Shares of compute for communicators that have nothing to do.
+void check_shares(const OverlapSpec& spec, const Prepared& run, std::span<const LayerTasks> kinds,
+                  std::vector<Problem>& problems) {
+  std::set<std::string> there;
+  for_each_pass(kinds, [&](const std::vector<Task>& tasks) {
+    for (const Task& task : tasks)
+      if (task.collective != nullptr)
+        there.insert(fmt::format("{}", fmt::join(task.collective->axes, ",")));
+  });
+  if (run.step.ranks() > 1) there.insert("pipeline");
+  for (std::size_t i = 0; i < run.overlap.sm_share.size(); ++i) {
+    const std::string& name = run.overlap.sm_share[i].first;
+    if (there.contains(name) || has_idle_axis(run)) continue;
+    problems.push_back({spec.sm_share[i].first.pos,
+                        fmt::format("overlap.sm_share: no collective runs over {}", name),
+                        there.empty()
+                            ? "there are none"
+                            : fmt::format("there are those over {}", fmt::join(there, "; "))});
+  }
+}
+
 }  // namespace
 
-void check_overlap_needs(const RunSpec& spec, std::span<const LayerTasks> kinds,
-                         std::vector<Problem>& problems) {
+void check_overlap_needs(const RunSpec& spec, const Prepared& run, std::vector<Problem>& problems) {
+  const std::vector<LayerTasks> kinds = tasks_of_kinds(run, run.ends, run.rates);
+  check_tiles(spec.overlap, run, kinds, problems);
+  check_shares(spec.overlap, run, kinds, problems);
+  if (run.overlap.updates && !run.optimizer.runs) {
+    problems.push_back({spec.overlap.updates.pos,
+                        "overlap.updates needs an optimizer that runs, found none",
+                        "write optimizer: {kind: adam}, or leave it out"});
+    return;
+  }
   for (const NeedRow& need : kNeeds) {
     const SourcePos at = asked_at(spec.overlap, need.key);
     if (!at.source || is_done(kinds, need.role) || stated(spec, need)) continue;

@@ -35,7 +35,9 @@ class Reader {
     if (list == nullptr || list->kind != NodeKind::list || list->entries.empty()) {
       refuse(list == nullptr ? root.pos : list->pos,
              fmt::format("expected a map with a list of phases, found {}",
-                         list == nullptr ? found(root) : found(*list)));
+                         list == nullptr                   ? found(root)
+                         : list->kind == NodeKind::list ? "an empty one"
+                                                        : found(*list) + " there"));
       return all;
     }
     for (const NodeEntry& entry : root.entries)

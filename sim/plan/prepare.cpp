@@ -295,10 +295,6 @@ void plan_stages(const RunSpec& spec, const MeshAxis& axis, Prepared& run,
   run.boundary = make_boundary(run, run.mesh, run.precision, spec.schedule, problems);
 }
 
-void check_overlap(const RunSpec& spec, const Prepared& run, std::vector<Problem>& problems) {
-  check_overlap_needs(spec, tasks_of_kinds(run, run.ends, run.rates), problems);
-}
-
 }  // namespace
 
 Prepared prepare(const RunSpec& spec) {
@@ -359,7 +355,7 @@ Prepared prepare(const RunSpec& spec) {
   plan_stages(spec, pipeline, run, problems);
   for (const ShardedCollective& gather : run.boundary.gather)
     run.boundary.choices.push_back(wanted.pick(call_of(gather, run.mesh), run.cluster, problems));
-  check_overlap(spec, run, problems);
+  if (problems.empty()) check_overlap_needs(spec, run, problems);
   if (problems.empty()) check_memory_limit(spec, run, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   return run;

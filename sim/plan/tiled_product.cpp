@@ -18,12 +18,9 @@ TiledProducts::TiledProducts(DeviceStreams& streams, const Cluster& cluster, con
                              const Overlap& overlap, Seconds launch)
     : streams_(streams), cluster_(cluster), mesh_(mesh), overlap_(overlap), launch_(launch) {}
 
-int TiledProducts::ranks(const ShardedCollective& c) const {
-  return mesh_.size_of(c.axes);
-}
-
-bool TiledProducts::suits(const Task& first, const Task& second) const {
-  if (overlap_.tiles == 0 || first.step != second.step) return false;
+bool tiles_suit(const Task& first, const Task& second, TileForm form, const Cluster& cluster,
+                const Mesh& mesh) {
+  if (first.step != second.step) return false;
   const bool before = first.collective != nullptr;
   const Task& move = before ? first : second;
   const Task& work = before ? second : first;
@@ -32,21 +29,31 @@ bool TiledProducts::suits(const Task& first, const Task& second) const {
   if (work.step->kind != StatementKind::einsum || work.seconds == Seconds{}) return false;
   const Collective kind = move.collective->kind;
   if (before && kind != Collective::all_gather) return false;
-  if (overlap_.form == TileForm::two_stage) {
+  if (form == TileForm::two_stage) {
     return before || kind == Collective::reduce_scatter || kind == Collective::all_reduce;
   }
   if (!before && kind != Collective::reduce_scatter) return false;
   std::vector<int> axes;
   for (const std::string& name : move.collective->axes) {
-    const MeshAxis* axis = mesh_.find(name);
+    const MeshAxis* axis = mesh.find(name);
     axes.insert(axes.end(), axis->axes.begin(), axis->axes.end());
   }
   // Hops go round one axis: a ring of cables, or any order on a switch.
-  const GroupNet net = group_net(cluster_, axes);
+  const GroupNet net = group_net(cluster, axes);
   if (net.axes.size() != 1) return false;
   const Wiring wiring = net.axes.front().wiring;
   if (wiring == Wiring::line || wiring == Wiring::pair) return false;
-  return wiring != Wiring::ring_oneway || overlap_.form != TileForm::ring_two_way;
+  return wiring != Wiring::ring_oneway || form != TileForm::ring_two_way;
+}
+
+int tile_ranks(const Task& first, const Task& second, const Mesh& mesh) {
+  return mesh.size_of((first.collective != nullptr ? first : second).collective->axes);
+}
+
+bool TiledProducts::suits(const Task& first, const Task& second) const {
+  if (overlap_.tiles == 0) return false;
+  if (!tiles_suit(first, second, overlap_.form, cluster_, mesh_)) return false;
+  return overlap_.form == TileForm::two_stage || tile_ranks(first, second, mesh_) == overlap_.tiles;
 }
 
 const ShardedCollective& TiledProducts::tile(const ShardedCollective& c, bool hop, int tiles) {
@@ -102,7 +109,7 @@ void TiledProducts::two_stage(Classes classes, const Task& move, const Task& wor
 
 void TiledProducts::ring(Classes classes, const Task& move, const Task& work, bool before,
                          const StepPlace& place, ClassOps& at) {
-  const int n = ranks(*move.collective);
+  const int n = overlap_.tiles;
   const ShardedCollective& hop = tile(*move.collective, true, n);
   const AlgorithmRow* shift = find_algorithm("shift");
   const Seconds each = tile_time(work.seconds, launch_, n);

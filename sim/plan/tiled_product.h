@@ -20,13 +20,19 @@
 
 namespace shardsim {
 
+// Whether the two tasks, one right after the other, are a product and its collective that can run
+// in tiles of this form, however many.
+bool tiles_suit(const Task& first, const Task& second, TileForm form, const Cluster& cluster,
+                const Mesh& mesh);
+// The devices that the collective of two such tasks is over.
+int tile_ranks(const Task& first, const Task& second, const Mesh& mesh);
+
 class TiledProducts {
  public:
   TiledProducts(DeviceStreams& streams, const Cluster& cluster, const Mesh& mesh,
                 const Overlap& overlap, Seconds launch);
 
-  // Whether the two tasks, one right after the other, are a product and its collective that can run
-  // in tiles.
+  // Whether the two tasks are run in tiles here.
   bool suits(const Task& first, const Task& second) const;
 
   // Both, after `at`, which moves to the end. REQUIRES: suits.
@@ -34,7 +40,6 @@ class TiledProducts {
              ClassOps& at);
 
  private:
-  int ranks(const ShardedCollective& c) const;
   // The collective that brings or takes one tile.
   const ShardedCollective& tile(const ShardedCollective& c, bool hop, int tiles);
   void two_stage(Classes classes, const Task& move, const Task& work, bool before,

@@ -14,7 +14,7 @@ constexpr std::array<ReportRow, 3> kReports = {{
     {"table", "", "the result on the terminal", run_table},
     {"summary", "summary.json", "every figure, keys with their unit", summary_file},
     {"trace", "trace.json", "timeline for Perfetto (ui.perfetto.dev) or chrome://tracing",
-     trace_json, 1'000'000},
+     trace_json, 500'000},
 }};
 
 }  // namespace

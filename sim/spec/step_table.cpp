@@ -113,7 +113,9 @@ std::vector<Field> overlap_fields() {
        "updated weights are gathered layer by layer, beside the optimizer",
        [](RunSpec& r, V v, Problems&) { r.overlap.updates = v.as<bool>(); }},
       {"run", "overlap.collective_matmul", position, false, "0",
-       "tiles into which a product and the collective before or after it are cut; 0: not cut",
+       "tiles into which a product and the collective before or after it are cut, in rings as many "
+       "as "
+       "the group has devices; 0: not cut",
        [](RunSpec& r, V v, Problems&) { r.overlap.collective_matmul = v.as<int>(); }},
       {"run",
        "overlap.collective_matmul_form",
