@@ -4,32 +4,35 @@
 
 namespace shardsim {
 
+void add(PeakActivations& live, WorkKind kind) {
+  const auto change = [&](int until_input, int until_weight, int weighted) {
+    live.until_input += until_input;
+    live.until_weight += until_weight;
+    live.weighted += weighted;
+  };
+  switch (kind) {
+    case WorkKind::forward:
+      return change(1, 1, 2);
+    case WorkKind::backward:
+      return change(-1, -1, -2);
+    case WorkKind::backward_input:
+      return change(-1, 0, -1);
+    case WorkKind::backward_weight:
+      return change(0, -1, -1);
+  }
+}
+
+PeakActivations most(const PeakActivations& a, const PeakActivations& b) {
+  return {std::max(a.until_input, b.until_input), std::max(a.until_weight, b.until_weight),
+          std::max(a.weighted, b.weighted)};
+}
+
 PeakActivations peak_activations(const std::vector<Cell>& order) {
   PeakActivations live, peak;
-  const auto add = [](PeakActivations& to, int input, int weight, int weighted) {
-    to.until_input += input;
-    to.until_weight += weight;
-    to.weighted += weighted;
-  };
   for (const Cell& cell : order) {
     for (const Work& work : cell.works()) {
-      switch (work.kind) {
-        case WorkKind::forward:
-          add(live, 1, 1, 2);
-          break;
-        case WorkKind::backward:
-          add(live, -1, -1, -2);
-          break;
-        case WorkKind::backward_input:
-          add(live, -1, 0, -1);
-          break;
-        case WorkKind::backward_weight:
-          add(live, 0, -1, -1);
-          break;
-      }
-      peak.until_input = std::max(peak.until_input, live.until_input);
-      peak.until_weight = std::max(peak.until_weight, live.until_weight);
-      peak.weighted = std::max(peak.weighted, live.weighted);
+      add(live, work.kind);
+      peak = most(peak, live);
     }
   }
   return peak;

@@ -42,17 +42,21 @@ void place_weights(int* starts, Slots& slots) {
 }
 
 // Chunk activations that a rank holds at most in the steady state.
-int most_live(const int* starts, int fused, int period) {
-  int most = 0;
+PeakActivations most_live(const int* starts, int fused, int period) {
+  PeakActivations peak;
   for (int now = 0; now < period; ++now) {
-    int live = 0;
+    PeakActivations live;
     for (int chunk = 0; chunk < 2; ++chunk) {
-      const int end = fused > 0 ? starts[2 + chunk] + fused : starts[4 + chunk] + 1;
-      live += floor_div(now - starts[chunk], period) - floor_div(now - end, period);
+      const int input = starts[2 + chunk] + std::max(1, fused);
+      const int weight = fused > 0 ? input : starts[4 + chunk] + 1;
+      const int made = floor_div(now - starts[chunk], period);
+      live.until_input += made - floor_div(now - input, period);
+      live.until_weight += made - floor_div(now - weight, period);
     }
-    most = std::max(most, live);
+    live.weighted = live.until_input + live.until_weight;
+    peak = most(peak, live);
   }
-  return most;
+  return peak;
 }
 
 // Waits of `turns` slots at the three turns and of `hops` on the hops of each way.
@@ -71,8 +75,8 @@ std::vector<int> even_waits(int ranks, int turns, int hops) {
 
 }  // namespace
 
-std::optional<BuildingBlock> building_block(int ranks, int fused, int period, int room,
-                                            std::vector<int> waits) {
+std::optional<BuildingBlock> building_block(int ranks, int fused, int period,
+                                            const ActivationRoom& room, std::vector<int> waits) {
   constexpr std::array<std::size_t, kWays> kWorks = {0, 1, 3, 2};  // F0 F1 I1 I0
   const auto n = static_cast<std::size_t>(ranks);
   BuildingBlock block{.fused = fused,
@@ -98,12 +102,12 @@ std::optional<BuildingBlock> building_block(int ranks, int fused, int period, in
   for (std::size_t rank = 0; rank < n; ++rank) {
     int* starts = &block.starts[rank * 6];
     if (fused == 0) place_weights(starts, slots[rank]);
-    if (most_live(starts, fused, block.period) > room) return std::nullopt;
+    if (!room.holds(most_live(starts, fused, block.period))) return std::nullopt;
   }
   return block;
 }
 
-std::vector<BuildingBlock> building_blocks(int ranks, int fused, int room) {
+std::vector<BuildingBlock> building_blocks(int ranks, int fused, const ActivationRoom& room) {
   constexpr int kHops = kMostHopWait + 1, kTurns = kMostTurnWait + 1;
   std::vector<BuildingBlock> blocks;
   const int full = fused > 0 ? 2 + 2 * fused : 6;

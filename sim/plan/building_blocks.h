@@ -11,6 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "ir/peak_activations.h"
+
 namespace shardsim {
 
 struct BuildingBlock {
@@ -21,13 +23,12 @@ struct BuildingBlock {
   int length = 0;           // until the last I or B on rank 0 ends
 };
 
-// Nothing if a work finds no slot or the activations of a rank (chunks, until W) exceed `room` in
-// the steady state.
-std::optional<BuildingBlock> building_block(int ranks, int fused, int period, int room,
-                                            std::vector<int> waits);
+// Nothing if a work finds no slot or a rank has no room for its activations in the steady state.
+std::optional<BuildingBlock> building_block(int ranks, int fused, int period,
+                                            const ActivationRoom& room, std::vector<int> waits);
 
 // Those with equal waits on all hops of a way, up to 2 slots, and up to 5 at the turns, of the
 // shortest period that has any; the shortest first. REQUIRES: room for two chunks.
-std::vector<BuildingBlock> building_blocks(int ranks, int fused, int room);
+std::vector<BuildingBlock> building_blocks(int ranks, int fused, const ActivationRoom& room);
 
 }  // namespace shardsim

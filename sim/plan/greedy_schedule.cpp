@@ -14,7 +14,8 @@ enum WorkId : int { kForward, kInput, kWeight, kWorks };
 
 struct RankState : RankClock {
   std::array<int, kWorks> next = {};  // micro-batch of each work
-  int live = 0;
+  PeakActivations live = {};
+  double waited = 0;  // since its first work
 };
 
 class Greedy {
@@ -57,10 +58,10 @@ class Greedy {
   }
 
   bool has_room(int rank, const RankState& state) const {
-    return state.live + 2 <= task_.memory &&
-           state.next[kForward] - state.next[kWeight] < task_.pending &&
-           state.next[kForward] - state.next[kInput] <
-               policy_.ahead[static_cast<std::size_t>(rank)];
+    PeakActivations live = state.live;
+    add(live, WorkKind::forward);
+    return task_.room.holds(live) &&
+           live.until_input <= policy_.ahead[static_cast<std::size_t>(rank)];
   }
 
   RankChoice choose(int rank, const RankState& state, double now) const {
@@ -78,7 +79,8 @@ class Greedy {
       coming = std::min(coming, at);
     }
     const bool weight = state.next[kWeight] < state.next[kInput] &&
-                        (blocked || coming - now >= policy_.weight_patience * takes_[kWeight]);
+                        (blocked || coming - now >= policy_.weight_patience * takes_[kWeight] ||
+                         (policy_.fair && state.waited + (coming - state.free_at) > longest_wait_));
     return weight ? RankChoice{kWeight, 0} : RankChoice{-1, coming};
   }
 
@@ -94,13 +96,14 @@ class Greedy {
     const auto id = static_cast<std::size_t>(work);
     const int microbatch = state.next[id]++;
     const double end = now + takes_[id];
+    if (state.first < now) state.waited += now - state.free_at;
+    longest_wait_ = std::max(longest_wait_, state.waited);
     result_.orders[static_cast<std::size_t>(rank)].push_back(cell(kKinds[id], microbatch, rank));
+    add(state.live, kKinds[id]);
     if (work != kForward) {
-      state.live -= 1;
       if (work == kInput && rank > 0) hand_over(rank, rank - 1, microbatch, kInput, end);
       return end;
     }
-    state.live += 2;
     const bool last = rank + 1 == task_.ranks;
     hand_over(rank, last ? rank : rank + 1, microbatch, last ? kInput : kForward, end);
     return end;
@@ -109,6 +112,7 @@ class Greedy {
   const ScheduleTask& task_;
   const GreedyPolicy& policy_;
   std::array<double, kWorks> takes_;
+  double longest_wait_ = 0;  // of a rank
   std::vector<RankState> ranks_;
   std::array<std::vector<double>, 2> arrive_ = {};  // F, I: [rank, micro-batch]
   RankEvents events_;

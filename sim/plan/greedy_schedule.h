@@ -10,8 +10,9 @@ namespace shardsim {
 
 struct GreedyPolicy {
   bool forward_first = true;  // of an F and an I that have both arrived
-  // A W is held back for a work that is on its way and arrives within this part of its time.
+  // A W is held back for a work that is on its way and arrives within this part of its time ...
   double weight_patience = 0;
+  bool fair = false;  // ... unless the wait would make this rank the one that has waited longest
   std::vector<int> ahead = {};  // [ranks] micro-batches that may be between F and I
 };
 

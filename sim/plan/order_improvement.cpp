@@ -23,7 +23,6 @@ struct Op {
   double takes = 0;
   std::size_t rank = 0;
   int work = 0;             // F0 F1 I0 I1 W0 W1: kind and chunk
-  int live = 0;             // what it adds to the memory in use
   std::int32_t input = -1;  // the cell that it waits for
   bool travels = false;     // ... from another rank
   int gives = -1;           // 0: its result goes down the ranks, 1: up; -1: it stays
@@ -55,7 +54,7 @@ class Improvement {
     for (const auto& order : orders) schedule.programs.push_back({order, {}});
     const CellIndex index = index_cells(schedule);
     for (std::size_t rank = 0; rank < orders.size(); ++rank) {
-      for (const Cell& one : orders[rank]) add(rank, one, index, schedule.stages());
+      for (const Cell& one : orders[rank]) append(rank, one, index, schedule.stages());
     }
     for (const Op& op : ops_) {
       if (!op.travels) continue;
@@ -107,7 +106,7 @@ class Improvement {
   }
 
  private:
-  void add(std::size_t rank, const Cell& one, const CellIndex& index, int stages) {
+  void append(std::size_t rank, const Cell& one, const CellIndex& index, int stages) {
     const Work& work = one.work[0];
     Op op{.cell = one, .takes = duration(one, task_.costs) / Seconds{1}, .rank = rank};
     const int chunk = work.stage == static_cast<int>(rank) ? 0 : 1;
@@ -119,19 +118,13 @@ class Improvement {
     switch (work.kind) {
       case WorkKind::forward:
         op.work = chunk;
-        op.live = 2;
         break;
       case WorkKind::backward:
-        op.work = 2 + chunk;
-        op.live = -2;
-        break;
       case WorkKind::backward_input:
         op.work = 2 + chunk;
-        op.live = task_.until_weight ? 0 : -1;
         break;
       case WorkKind::backward_weight:
         op.work = 4 + chunk;
-        op.live = task_.until_weight ? -2 : -1;
     }
     orders_[rank].push_back(static_cast<std::uint32_t>(ops_.size()));
     ops_.push_back(op);
@@ -192,24 +185,13 @@ class Improvement {
     return false;
   }
 
-  int peak(const Order& order) const {
-    int live = 0, most = 0;
+  bool fits(const Order& order) const {
+    PeakActivations live;
     for (const std::uint32_t id : order) {
-      live += ops_[id].live;
-      most = std::max(most, live);
+      add(live, ops_[id].cell.work[0].kind);
+      if (!task_.room.holds(live)) return false;
     }
-    return most;
-  }
-
-  // Most chunk activations from F to W.
-  int pending(const Order& order) const {
-    int live = 0, most = 0;
-    for (const std::uint32_t id : order) {
-      const int work = ops_[id].work;
-      live += work < 2 ? 1 : work >= 4 ? -1 : 0;
-      most = std::max(most, live);
-    }
-    return most;
+    return true;
   }
 
   // What it makes of the schedule, which is left as it was.
@@ -217,9 +199,7 @@ class Improvement {
     left_ -= 10;
     if (!legal(move)) return {};
     apply(move);
-    const bool fits =
-        peak(orders_[move.rank]) <= task_.memory && pending(orders_[move.rank]) <= task_.pending;
-    const Length length = fits ? evaluate() : Length{};
+    const Length length = fits(orders_[move.rank]) ? evaluate() : Length{};
     undo(move);
     return length;
   }

@@ -6,11 +6,11 @@
 namespace shardsim {
 
 // Whether `a` is the better one: it is complete; or shorter; or its longest rank is, which is what
-// bubbles of the zero-bubble papers count; or the fullest rank holds less, counted as the task
-// does, then as PeakActivations does otherwise.
-bool better(const ScheduleTask& task, const FoundSchedule& a, const FoundSchedule& b);
+// bubbles of the zero-bubble papers count; or the fullest rank holds less: weighted, then until W,
+// then until I.
+bool better(const FoundSchedule& a, const FoundSchedule& b);
 
-// Whether no rank holds more than the task's memory.
+// Whether no rank holds more than the task has room for.
 bool fits(const ScheduleTask& task, const Orders& orders);
 
 }  // namespace shardsim

@@ -1,9 +1,9 @@
 // What a schedule is searched for, and what was found.
 #pragma once
 
-#include <limits>
 #include <vector>
 
+#include "ir/peak_activations.h"
 #include "ir/schedule.h"
 
 namespace shardsim {
@@ -14,11 +14,7 @@ struct ScheduleTask {
   bool fused = false;   // B in one cell
   bool serial = false;  // one transfer at a time from rank to rank
   CellCosts costs = {};
-  // Chunk activations that a rank may hold: each counts 2 until I and 1 from there until W, or,
-  // with `until_weight`, 2 until W.
-  int memory = 2;
-  bool until_weight = false;
-  int pending = std::numeric_limits<int>::max();  // chunk activations from F to W, besides
+  ActivationRoom room = {};  // of chunk activations, on each rank
 };
 
 using Orders = std::vector<std::vector<Cell>>;  // [ranks]

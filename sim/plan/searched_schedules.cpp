@@ -19,15 +19,14 @@ namespace {
 
 constexpr double kRounding = 1 + 1e-12;
 constexpr double kImproved = 2e6, kTrimmed = 1e7;  // evaluated for one
-constexpr double kWorth = 0.5;             // of a forward, that half an activation has to gain
-constexpr double kWorthUntilWeight = 0.1;  // ... more of them until W
+constexpr double kWorth = 0.5;  // of a forward, that half an activation has to gain
 constexpr Seconds kNever{1e300};
 constexpr double kCells = 1.5e6;  // simulated for a linear schedule
 
 struct Wanted {
   int chunks = 1;
-  bool fused = false, until_weight = false;
-  double room = 1;  // micro-batches on a stage
+  bool fused = false;
+  ActivationRoom room = {};
 };
 
 // Micro-batches between F and I that a warm-up of `hops` forwards per rank below gives.
@@ -66,18 +65,20 @@ class LinearSearch {
          {warm_up(task_.ranks, 1), warm_up(task_.ranks, 2), round_trip(task_, 0),
           round_trip(task_, 0.5), warm_up(task_.ranks, 1.75), warm_up(task_.ranks, 3)}) {
       Candidate& shape = shapes.emplace_back();
-      for (const double weight_patience : {0.0, 0.5, 1.0})
-        for (const bool forward_first : {true, false})
-          trial({forward_first, weight_patience, ahead}, shape);
+      for (const bool forward_first : {true, false}) {
+        for (const double weight_patience : {0.0, 0.5, 1.0})
+          trial({forward_first, weight_patience, false, ahead}, shape);
+        trial({forward_first, 1.0, true, ahead}, shape);
+      }
     }
     std::stable_sort(shapes.begin(), shapes.end(), [&](const Candidate& a, const Candidate& b) {
-      return better(task_, a.found, b.found);
+      return better(a.found, b.found);
     });
     for (Candidate& shape : shapes)
       while (shape.found.complete && step(shape)) continue;
     const auto best = std::min_element(
         shapes.begin(), shapes.end(),
-        [&](const Candidate& a, const Candidate& b) { return better(task_, a.found, b.found); });
+        [&](const Candidate& a, const Candidate& b) { return better(a.found, b.found); });
     return std::move(best->found);
   }
 
@@ -92,7 +93,7 @@ class LinearSearch {
     if (shortest_ < kNever && left_ < 0) return false;
     FoundSchedule found = run_greedy(task_, policy, shortest_ * kRounding);
     left_ -= found.cells;
-    if (!better(task_, found, at.found)) return false;
+    if (!better(found, at.found)) return false;
     shortest_ = std::min(shortest_, found.makespan);
     at = {std::move(found), policy};
     return true;
@@ -123,24 +124,16 @@ FoundSchedule linear(const ScheduleTask& task, const std::vector<Orders>& known)
   for (const Orders& orders : known) {
     if (!fits(task, orders)) continue;
     FoundSchedule hand_made = improved(task, orders, 0);
-    if (better(task, hand_made, best)) best = std::move(hand_made);
+    if (better(hand_made, best)) best = std::move(hand_made);
   }
   best = improved(task, best.orders, kImproved);
-  // Takes what is found with less room where it is as short.
-  const auto prefer = [&](const ScheduleTask& smaller, double worth) {
-    FoundSchedule less = LinearSearch(smaller).run();
-    if (less.complete) less = improved(smaller, less.orders, kImproved);
-    if (!less.complete || less.makespan > best.makespan * kRounding ||
-        less.span > best.span * kRounding + task.costs.forward * worth)
-      return false;
-    best = std::move(less);
-    return true;
-  };
   ScheduleTask smaller = task;
-  smaller.memory -= 1;
-  if (!prefer(smaller, kWorth)) smaller.memory += 1;
-  smaller.pending = std::max(1, 3 * task.memory / 4 - 1);
-  prefer(smaller, kWorthUntilWeight);
+  smaller.room.weighted -= 1;
+  FoundSchedule less = LinearSearch(smaller).run();
+  if (less.complete) less = improved(smaller, less.orders, kImproved);
+  if (less.complete && less.makespan <= best.makespan * kRounding &&
+      less.span <= best.span * kRounding + task.costs.forward * kWorth)
+    best = std::move(less);
   return trimmed(task, best.orders, kTrimmed);
 }
 
@@ -150,6 +143,15 @@ Orders orders_of(const Schedule& schedule) {
   return orders;
 }
 
+// Room for so many micro-batches on a stage.
+ActivationRoom stated_room(int chunks, double microbatches) {
+  const auto fit = [&](int counted) {
+    return static_cast<int>(std::floor(counted * microbatches + 1e-9));
+  };
+  if (chunks == 1) return {.weighted = fit(2)};
+  return {.until_weight = fit(chunks)};
+}
+
 Schedule searched(const ScheduleAsk& ask, const Wanted& wanted, const std::vector<Orders>& known) {
   ScheduleTask task{.ranks = ask.ranks,
                     .microbatches = ask.microbatches,
@@ -157,9 +159,8 @@ Schedule searched(const ScheduleAsk& ask, const Wanted& wanted, const std::vecto
                     .fused = wanted.fused,
                     .serial = ask.mode == P2pMode::serial,
                     .costs = ask.costs,
-                    .until_weight = wanted.until_weight};
-  const double room = ask.memory_limit > 0 ? ask.memory_limit : wanted.room;
-  task.memory = static_cast<int>(std::floor(2 * wanted.chunks * room + 1e-9));
+                    .room = wanted.room};
+  if (ask.memory_limit > 0) task.room = stated_room(wanted.chunks, ask.memory_limit);
   const FoundSchedule best = wanted.chunks == 1 ? linear(task, known) : search_v(task, known);
   must(best.complete, "room for one micro-batch is enough");
   Schedule schedule{.microbatches = task.microbatches,
@@ -176,30 +177,33 @@ std::vector<Orders> hand_made(const ScheduleAsk& ask) {
 }  // namespace
 
 Schedule zb_auto_1p(const ScheduleAsk& ask) {
-  return searched(ask, {.room = static_cast<double>(ask.ranks)}, hand_made(ask));
+  return searched(ask, {.room = {.weighted = 2 * ask.ranks}}, hand_made(ask));
 }
 
 Schedule zb_auto_2p(const ScheduleAsk& ask) {
-  return searched(ask, {.room = 2.0 * ask.ranks}, hand_made(ask));
+  const int p = ask.ranks;
+  return searched(ask, {.room = {.until_weight = 3 * p - 1, .weighted = 4 * p}}, hand_made(ask));
 }
 
 Schedule zbv_auto(const ScheduleAsk& ask) {
-  return searched(ask, {.chunks = 2, .until_weight = true, .room = static_cast<double>(ask.ranks)},
+  return searched(ask, {.chunks = 2, .room = {.until_weight = 2 * ask.ranks}},
                   {orders_of(zb_v(ask))});
 }
 
 Schedule v_half(const ScheduleAsk& ask) {
-  return searched(ask, {.chunks = 2, .until_weight = true, .room = ask.ranks / 2 + 1.0}, {});
+  return searched(ask, {.chunks = 2, .room = {.until_weight = 2 * (ask.ranks / 2 + 1)}}, {});
 }
 
 Schedule v_min(const ScheduleAsk& ask) {
-  const double room = (ask.ranks + 4) / 3;
-  return searched(ask, {.chunks = 2, .until_weight = true, .room = room}, {});
+  const int p = ask.ranks, until_weight = 2 * ((p + 4) / 3);
+  const int weighted = 2 * ((2 * p + 6) / 3);
+  return searched(ask, {.chunks = 2, .room = {.until_weight = until_weight, .weighted = weighted}},
+                  {});
 }
 
 Schedule v_1f1b(const ScheduleAsk& ask) {
-  const double room = 2 * ask.ranks / 3 + 1.0;
-  return searched(ask, {.chunks = 2, .fused = true, .until_weight = true, .room = room}, {});
+  const int until_weight = 2 * (2 * ask.ranks / 3 + 1);
+  return searched(ask, {.chunks = 2, .fused = true, .room = {.until_weight = until_weight}}, {});
 }
 
 }  // namespace shardsim

@@ -28,7 +28,7 @@ struct RankState : RankClock {
   std::array<std::vector<int>, kWorks> place;  // [micro-batch] where in the plan
   std::array<int, kWorks> next = {};           // micro-batch of each work
   std::size_t head = 0;                        // all before it in the plan are done
-  int live = 0;
+  PeakActivations live = {};
 };
 
 class Squeeze {
@@ -100,12 +100,17 @@ class Squeeze {
     return arrive_[is_forward(work) ? 0 : 1][slot(stage_of(rank, work), k)];
   }
 
-  bool frees(std::size_t work) const { return task_.fused ? work == 2 || work == 3 : work >= 4; }
+  WorkKind kind(std::size_t work) const {
+    if (is_forward(work)) return WorkKind::forward;
+    if (is_weight(work)) return WorkKind::backward_weight;
+    return task_.fused ? WorkKind::backward : WorkKind::backward_input;
+  }
 
   // Whether a forward can run now and all that is planned before it still fits, in its order.
   bool has_room(int rank, const RankState& state, std::size_t forward) const {
-    int live = state.live + 2;
-    if (live > task_.memory) return false;
+    PeakActivations live = state.live;
+    add(live, WorkKind::forward);
+    if (!task_.room.holds(live)) return false;
     const auto end = static_cast<std::size_t>(
         state.place[forward][static_cast<std::size_t>(state.next[forward])]);
     if (forward == 0 && end > state.head && !policy_.early.empty() &&
@@ -115,9 +120,8 @@ class Squeeze {
     for (std::size_t at = state.head; at < end; ++at) {
       const Planned& planned = state.plan[at];
       if (planned.microbatch < state.next[planned.work]) continue;
-      if (is_forward(planned.work)) live += 2;
-      if (live > task_.memory) return false;
-      if (frees(planned.work)) live -= 2;
+      add(live, kind(planned.work));
+      if (!task_.room.holds(live)) return false;
     }
     return true;
   }
@@ -171,12 +175,8 @@ class Squeeze {
     const double end = now + takes(work);
     if (work == 2 || work == 3) result_.sum += Seconds{end};
     auto& order = result_.orders[static_cast<std::size_t>(rank)];
-    if (is_forward(work)) state.live += 2;
-    if (frees(work)) state.live -= 2;
-    constexpr WorkKind kKinds[] = {WorkKind::forward, WorkKind::backward_input,
-                                   WorkKind::backward_weight};
-    const WorkKind kind = task_.fused && !is_forward(work) ? WorkKind::backward : kKinds[work / 2];
-    order.push_back(cell(kind, microbatch, stage));
+    add(state.live, kind(work));
+    order.push_back(cell(kind(work), microbatch, stage));
     if (is_weight(work)) return end;
     if (is_forward(work)) {
       const bool turns = stage + 1 == stages_;

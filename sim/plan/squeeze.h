@@ -18,7 +18,7 @@ struct SqueezePolicy {
   std::vector<int> early = {};
 };
 
-// REQUIRES: two chunks per rank, memory that counts until W and fits the block. Gives up when a
+// REQUIRES: two chunks per rank, room for the block. Gives up when a
 // cell would end after `limit`; is never stuck.
 FoundSchedule squeeze(const ScheduleTask& task, const BuildingBlock& block,
                       const SqueezePolicy& policy, Seconds limit);

@@ -179,7 +179,7 @@ class BlockSearch {
         std::vector<int> waits = at.block.waits;
         waits[work] += change;
         if (waits[work] < 0) continue;
-        auto block = building_block(task_.ranks, at.block.fused, at.block.period, task_.memory / 2,
+        auto block = building_block(task_.ranks, at.block.fused, at.block.period, task_.room,
                                     std::move(waits));
         if (block && block->starts != at.block.starts)
           any = better(at, std::move(*block), at.policy) || any;
@@ -217,11 +217,11 @@ FoundSchedule search_v(const ScheduleTask& task, const std::vector<Orders>& know
   even.costs = {Seconds{1}, Seconds{1}, Seconds{1}, Seconds{2}, Seconds{3}, Seconds{0}};
   even.serial = false;
   const int slots = fused_slots(task);
-  std::vector<BuildingBlock> blocks = building_blocks(task.ranks, slots, task.memory / 2);
+  std::vector<BuildingBlock> blocks = building_blocks(task.ranks, slots, task.room);
   std::vector<FoundSchedule> found = BlockSearch(task, blocks).run();
   const std::size_t own = found.size();  // their times are those of the task
   if (fused_slots(even) != slots)
-    blocks = building_blocks(task.ranks, fused_slots(even), task.memory / 2);
+    blocks = building_blocks(task.ranks, fused_slots(even), task.room);
   for (FoundSchedule& other : BlockSearch(even, blocks).run()) found.push_back(std::move(other));
   for (const Orders& orders : known)
     if (fits(task, orders)) found.push_back({.orders = orders});
@@ -233,7 +233,7 @@ FoundSchedule search_v(const ScheduleTask& task, const std::vector<Orders>& know
     found[k] = improved(task, found[k].orders, worthwhile(task, kImproved / 4));
   const auto best = std::min_element(
       found.begin(), found.end(),
-      [&](const FoundSchedule& a, const FoundSchedule& b) { return better(task, a, b); });
+      [&](const FoundSchedule& a, const FoundSchedule& b) { return better(a, b); });
   return trimmed(task, best->orders, worthwhile(task, kTrimmed));
 }
 
