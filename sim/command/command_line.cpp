@@ -212,8 +212,7 @@ void declare_explain(CLI::App& app, ExplainArguments& args, Found& found) {
 void declare_schedule(CLI::App& app, ScheduleArguments& args, Found& found) {
   CLI::App* sub =
       app.add_subcommand("schedule", "pipeline schedules: makespan, bubbles, memory, a picture");
-  sub->add_option("kind", args.kinds, "names from `list schedules`, or file:PATH; any number")
-      ->required();
+  sub->add_option("kind", args.kinds, "names from `list schedules`, or file:PATH; any number");
   sub->add_option("--stages", args.stages, "ranks of the pipeline (p)");
   sub->add_option("--microbatches", args.microbatches, "micro-batches in all (m)");
   sub->add_option("--chunks", args.chunks, "stages per rank of interleaved kinds (v, default 2)");

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/problem.h"
 #include "base/text.h"
@@ -40,6 +41,11 @@ struct Wanted {
 
 std::vector<Wanted> wanted_kinds(const ScheduleArguments& args, std::vector<Problem>& problems) {
   std::vector<Wanted> wanted;
+  if (args.kinds.empty()) {
+    problems.push_back({argument_pos("schedule", ""),
+                        "expected a schedule or file:PATH, found none",
+                        "see: shardsim list schedules"});
+  }
   for (auto name_at = args.kinds.begin(); name_at != args.kinds.end(); ++name_at) {
     const std::string& name = *name_at;
     if (std::find(args.kinds.begin(), name_at, name) != name_at) {
@@ -109,8 +115,8 @@ void check_chunks(const ScheduleArguments& args, std::optional<int> chunks,
       {pos,
        first.row == nullptr
            ? "expected no --chunks with a file, found one"
-           : fmt::format("expected {} {} per rank with {}, found {}", first.row->fewest_chunks,
-                         first.row->fewest_chunks == 1 ? "chunk" : "chunks", first.name, *chunks),
+           : fmt::format("expected {} per rank with {}, found {}",
+                         counted(first.row->fewest_chunks, "chunk", "chunks"), first.name, *chunks),
        "interleaved-1f1b takes any number of chunks"});
 }
 

@@ -17,14 +17,13 @@ class Checker {
 
   std::vector<ScheduleFault> faults() {
     check_cells();
-    // What is on a wrong rank or there twice would be reported as missing or late once more.
-    if (faults_.empty()) check_complete();
+    check_complete();
     if (faults_.empty()) check_groups();
     return std::move(faults_);
   }
 
  private:
-  using Seen = std::pair<int, int>;  // rank and cell; rank -1: not seen
+  using Seen = std::pair<int, int>;  // rank, be it a wrong one, and cell; rank -1: not seen
 
   void add(int rank, int cell, std::string message, std::string hint = "") {
     if (faults_.size() < limit_)
@@ -54,14 +53,15 @@ class Checker {
 
   void check_work(const Work& work, int rank, int at) {
     const int home = schedule_.rank_of(work.microbatch, work.stage);
+    Seen& before = seen(work.kind)[slot(work.microbatch, work.stage)];
     if (home != rank) {
+      if (before.first < 0) before = {rank, at};
       add(rank, at,
           fmt::format("expected {} on rank {} (placement {}), found it on rank {}", to_text(work),
                       home, to_text(schedule_.placement), rank));
       return;
     }
-    Seen& before = seen(work.kind)[slot(work.microbatch, work.stage)];
-    if (before.first >= 0) {
+    if (before.first == rank) {
       add(rank, at, fmt::format("expected {} once, found it twice", to_text(work)),
           fmt::format("it is cell {} of the rank already", before.second + 1));
       return;
@@ -77,7 +77,7 @@ class Checker {
     first.kind =
         work.kind == WorkKind::backward_weight ? WorkKind::backward_input : WorkKind::forward;
     const Seen& before = seen(first.kind)[slot(work.microbatch, work.stage)];
-    if (before.first >= 0 && before.second < at) return;
+    if (before.first == rank && before.second < at) return;
     if (occurs(first))
       add(rank, at,
           fmt::format("expected {} before {}, found it after", to_text(first), to_text(work)));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "plan/lower_collective.h"
 #include "plan/network_text.h"
 #include "plan/step_lowering.h"
@@ -68,12 +69,11 @@ std::string schedule_text(const std::string& kind, const StepPlan& step) {
         std::count_if(stage.begin(), stage.end(), [](const StageUnit& u) { return u.kind == 0; })));
   }
   const bool even = std::equal(layers.begin() + 1, layers.end(), layers.begin());
-  const int stages = static_cast<int>(layers.size());
-  return fmt::format(
-      "{}, {} stage{} on {} ranks along {}, {} transfers; {} layer{} a stage", kind, stages,
-      stages == 1 ? "" : "s", step.ranks(), step.axis, to_text(step.mode),
-      even ? fmt::format("{}", layers.front()) : fmt::format("{}", fmt::join(layers, ", ")),
-      even && layers.front() == 1 ? "" : "s");
+  return fmt::format("{}, {} on {} along {}, {} transfers; {} a stage", kind,
+                     counted(layers.size(), "stage", "stages"),
+                     counted(step.ranks(), "rank", "ranks"), step.axis, to_text(step.mode),
+                     even ? counted(layers.front(), "layer", "layers")
+                          : fmt::format("{} layers", fmt::join(layers, ", ")));
 }
 
 std::string model_text(const RunSpec& spec, const Prepared& run) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "ir/schedule_parser.h"
@@ -145,9 +146,10 @@ Schedule read_schedule_file(const std::string& path, std::vector<Problem>& probl
 }
 
 std::string schedule_file_text(const Schedule& schedule) {
-  std::string text = fmt::format("# {}: {} ranks, {} micro-batches, {} stages\n{}: {}\n",
-                                 schedule.name, schedule.ranks(), schedule.microbatches,
-                                 schedule.stages(), kPlacementKey, to_text(schedule.placement));
+  std::string text = fmt::format(
+      "# {}: {}, {}, {}\n{}: {}\n", schedule.name, counted(schedule.ranks(), "rank", "ranks"),
+      counted(schedule.microbatches, "micro-batch", "micro-batches"),
+      counted(schedule.stages(), "stage", "stages"), kPlacementKey, to_text(schedule.placement));
   for (const RankProgram& program : schedule.programs) text += program_text(program) + "\n";
   return text;
 }

@@ -32,9 +32,13 @@ std::string groups_fit(const ScheduleAsk& ask) {
   }
   const int rest = ask.microbatches % group;
   if (rest == 0 || rest >= ask.ranks) return "";
+  if (group == ask.ranks)
+    return fmt::format("expected a number of micro-batches that is a multiple of {} (p), found {}",
+                       ask.ranks, ask.microbatches);
   return fmt::format(
-      "expected groups of {} micro-batches that leave none or at least {} over, found {} of {}",
-      group, ask.ranks, rest, ask.microbatches);
+      "expected a number of micro-batches that is a multiple of {} (the group) or at least {} (p) "
+      "above one, found {}",
+      group, ask.ranks, ask.microbatches);
 }
 
 // PyTorch: rounds of equal size, m / (m / p) micro-batches each.

@@ -206,6 +206,18 @@ std::vector<int> stage_sizes(const ScheduleSpec& spec, int layers, int stages, b
   return sizes;
 }
 
+// REQUIRES: both are given, or neither.
+Problem kind_or_file(const ScheduleSpec& spec) {
+  if (!spec.kind.given)
+    return {spec.pos, "schedule: expected kind or file, found neither",
+            "kind: 1f1b; or file: order.txt, which says what every rank does"};
+  const SourcePos& pos = spec.kind.pos;
+  return {spec.file.pos, "schedule: expected kind or file, found both",
+          fmt::format("{}:{}:{} says kind: {}; leave one of them out, with --set by "
+                      "schedule={{file: {}, …}}",
+                      pos.source->name, pos.line, pos.column, spec.kind.value, spec.file.value)};
+}
+
 }  // namespace
 
 MeshAxis take_pipeline_axis(const ScheduleSpec& spec, Mesh& mesh, std::vector<Problem>& problems) {
@@ -234,10 +246,7 @@ StepPlan plan_step(const ScheduleSpec& spec, const StepAsk& ask, const MeshAxis&
   if (!spec.given) {
     plan.schedule = one_after_the_other(ask.microbatches);
   } else if (spec.kind.given == spec.file.given) {
-    problems.push_back({spec.kind.given ? spec.file.pos : spec.pos,
-                        spec.kind.given ? "schedule: expected kind or file, found both"
-                                        : "schedule: expected kind or file, found neither",
-                        "kind: 1f1b"});
+    problems.push_back(kind_or_file(spec));
     return plan;
   } else {
     plan.schedule = spec.kind.given ? generated(spec, ask, axis.size, problems)

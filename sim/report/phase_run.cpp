@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/counted.h"
 #include "report/reports.h"
 
 namespace shardsim {
@@ -69,8 +70,9 @@ std::vector<PhaseWait> phase_waits(const PhaseRun& run) {
 
 std::string phase_text(const PhaseRun& run) {
   const Seconds makespan = run.timeline.makespan();
-  std::string text = fmt::format("{}: {} phases end after {}\n\n", printable(run.name),
-                                 run.graph.size(), to_text(makespan));
+  std::string text =
+      fmt::format("{}: {} after {}\n\n", printable(run.name),
+                  counted(run.graph.size(), "phase ends", "phases end"), to_text(makespan));
   Rows rows = {{"stream", "busy", "of all", "waiting", "first", "last"}};
   for (const StreamUse& use : stream_uses(run)) {
     rows.push_back({printable(use.stream), to_text(use.busy), percent(use.busy, makespan),

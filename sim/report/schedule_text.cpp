@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "report/reports.h"
 #include "report/schedule_run.h"
 
@@ -13,6 +14,14 @@ namespace {
 constexpr int kWidth = 100;
 constexpr std::size_t kMostRanks = 16;  // in the table of ranks
 
+// Closed forms are compared to the last digit: six of them, in the unit of to_text.
+std::string precise(Seconds time) {
+  const std::string text = to_text(time);
+  const std::string unit = text.substr(text.find(' ') + 1);
+  const double value = time / parse_seconds("1 " + unit).value;
+  return (value < 1e6 ? fmt::format("{:.6g} ", value) : fmt::format("{:.0f} ", value)) + unit;
+}
+
 // Rounding of sums makes 1 - busy/span of a rank without a bubble -1e-16.
 std::string percent(double fraction) {
   if (std::isnan(fraction)) return "n/a";
@@ -20,11 +29,11 @@ std::string percent(double fraction) {
 }
 
 std::string difference(Seconds got, Seconds expected) {
-  if (expected == Seconds{}) return to_text(got);
+  if (expected == Seconds{}) return precise(got);
   const double relative = got / expected - 1;
   return std::abs(relative) <= 1e-9
              ? "equal to the replay"
-             : fmt::format("replayed {}, {:+.2g} %", to_text(got), 100 * relative);
+             : fmt::format("replayed {}, {:+.2g} %", precise(got), 100 * relative);
 }
 
 // The replayed figure that a form speaks of.
@@ -40,12 +49,12 @@ Seconds replayed(const ScheduleForm& form, const ScheduleRun& run) {
 std::string form_lines(const ScheduleForm& form, const ScheduleRun& run) {
   const Seconds got = replayed(form, run);
   std::string text =
-      fmt::format("closed form of the {}: {} = {}", form.what, form.formula, to_text(form.value));
+      fmt::format("closed form of the {}: {} = {}", form.what, form.formula, precise(form.value));
   if (form.holds) {
     text += ", " + difference(got, form.value);
   } else {
     text += fmt::format(" is exact for {} only, which is not so here; replayed {}", form.condition,
-                        to_text(got));
+                        precise(got));
   }
   text = "  " + wrapped(text + fmt::format(" ({})", form.source), kWidth - 2, 4) + "\n";
   if (!form.note.empty()) text += "    " + wrapped(form.note, kWidth - 4, 4) + "\n";
@@ -57,8 +66,8 @@ Rows rank_rows(const ScheduleRun& run) {
   for (std::size_t rank = 0; rank < run.metrics.ranks.size(); ++rank) {
     const RankUse& use = run.metrics.ranks[rank];
     rows.push_back(
-        {fmt::format("  {}", rank), to_text(use.first), to_text(use.last), to_text(use.busy),
-         to_text(run.metrics.makespan - use.busy),
+        {fmt::format("  {}", rank), precise(use.first), precise(use.last), precise(use.busy),
+         precise(run.metrics.makespan - use.busy),
          fmt::format("{} until I, {} until W", use.peak.until_input, use.peak.until_weight)});
   }
   return rows;
@@ -67,15 +76,17 @@ Rows rank_rows(const ScheduleRun& run) {
 std::string head(const ScheduleRun& run) {
   const Schedule& schedule = run.schedule;
   const ScheduleMetrics& metrics = run.metrics;
-  std::string text = fmt::format("{}: {} ranks, {} micro-batches, {} stages ({})\n", run.kind,
-                                 schedule.ranks(), schedule.microbatches, schedule.stages(),
-                                 schedule.placement == Placement::dual
-                                     ? "both directions, two copies of the parameters"
-                                     : fmt::format("placement {}", to_text(schedule.placement)));
-  text += fmt::format("  makespan        {:<14} bubble {}\n", to_text(metrics.makespan),
+  std::string text =
+      fmt::format("{}: {}, {}, {} ({})\n", run.kind, counted(schedule.ranks(), "rank", "ranks"),
+                  counted(schedule.microbatches, "micro-batch", "micro-batches"),
+                  counted(schedule.stages(), "stage", "stages"),
+                  schedule.placement == Placement::dual
+                      ? "both directions, two copies of the parameters"
+                      : fmt::format("placement {}", to_text(schedule.placement)));
+  text += fmt::format("  makespan        {:<14} bubble {}\n", precise(metrics.makespan),
                       percent(metrics.makespan_bubble));
   text += fmt::format("  longest rank    {:<14} bubble {}, from its first cell to its last\n",
-                      to_text(metrics.max_span), percent(metrics.span_bubble));
+                      precise(metrics.max_span), percent(metrics.span_bubble));
   return text;
 }
 
@@ -102,16 +113,16 @@ std::string busy_text(const ScheduleRun& run) {
                           [](const RankUse& a, const RankUse& b) { return a.busy < b.busy; });
   // Sums of the same costs in another order are the same time.
   const bool alike = (most->busy - least->busy) / most->busy < 1e-9;
-  return alike ? to_text(most->busy)
-               : fmt::format("{} to {}", to_text(least->busy), to_text(most->busy));
+  return alike ? precise(most->busy)
+               : fmt::format("{} to {}", precise(least->busy), precise(most->busy));
 }
 
 Rows comparison_rows(const ScheduleComparison& comparison) {
   Rows rows = {{"schedule", "makespan", "bubble", "longest rank", "bubble", "busy", "activations",
                 "copies", "p2p"}};
   for (const ScheduleRun& run : comparison.runs) {
-    rows.push_back({run.kind, to_text(run.metrics.makespan), percent(run.metrics.makespan_bubble),
-                    to_text(run.metrics.max_span), percent(run.metrics.span_bubble), busy_text(run),
+    rows.push_back({run.kind, precise(run.metrics.makespan), percent(run.metrics.makespan_bubble),
+                    precise(run.metrics.max_span), percent(run.metrics.span_bubble), busy_text(run),
                     peak_text(run), fmt::format("{}", run.metrics.parameter_copies),
                     fmt::format("{:g}", static_cast<double>(run.metrics.transfers) /
                                             run.schedule.microbatches)});

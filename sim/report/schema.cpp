@@ -42,6 +42,7 @@ void add_properties(const Node& node, Object& schema);
 
 // Nodes of a graph and positions are numbers as well as names.
 Json item_type(const FieldRow& row) {
+  if (row.type == "list of numbers") return Json("integer");
   const bool numbers = row.type == "node or list of nodes";
   return numbers ? Json(Array{"string", "integer"}) : Json("string");
 }

@@ -142,6 +142,8 @@ class ValueReader {
         return words("texts");
       case names:
         return words("names");
+      case numbers:
+        return words("numbers");
       case nodes:
       case mesh_axis:
       case preset:

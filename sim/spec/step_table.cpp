@@ -43,7 +43,7 @@ std::vector<Field> schedule_fields() {
          r.schedule.given = true;
        }},
       {"run", "schedule.kind", name, false, "1f1b beside parallel",
-       "a name from shardsim list schedules",
+       "a name from shardsim list schedules, required without file and without parallel",
        [](RunSpec& r, V v, Problems&) { r.schedule.kind = v.as<std::string>(); }},
       {"run", "schedule.file", text, false, "",
        "instead of kind: a file with the order of every rank, as schedule --export writes it",
@@ -71,7 +71,7 @@ std::vector<Field> schedule_fields() {
       {"run", "schedule.scatter_gather", flag, false, "false",
        "copies of what a rank hands to the next send a piece each, which are gathered there",
        [](RunSpec& r, V v, Problems&) { r.schedule.scatter_gather = v.as<bool>(); }},
-      {"run", "schedule.layers", names, false, "evenly",
+      {"run", "schedule.layers", numbers, false, "evenly",
        "layers of every stage, first stage first; embedding and head come on top",
        [](RunSpec& r, V v, Problems&) { r.schedule.layers = v.as<Words>(); }},
   };

@@ -24,6 +24,7 @@ constexpr std::array kTypes{
     TypeRow{FieldType::flop_rate, "rate (989 TFLOP/s)", "string"},
     TypeRow{FieldType::texts, "list of texts", "array"},
     TypeRow{FieldType::names, "list of names", "array"},
+    TypeRow{FieldType::numbers, "list of numbers", "array"},
     TypeRow{FieldType::nodes, "node or list of nodes", "string integer array"},
     TypeRow{FieldType::maps, "list of maps", "array"},
     TypeRow{FieldType::name_or_map, "name or map", "string object"},

@@ -37,6 +37,7 @@ enum class FieldType : std::uint8_t {
   flop_rate,
   texts,        // list of texts
   names,        // list of names, which may be empty
+  numbers,      // list of whole numbers, read by what uses them
   maps,         // list of maps, whose rows have the component [] in their path
   nodes,        // a device or switch, or a list of them
   name_or_map,  // topology: a name, or a map with rows of its own

@@ -132,7 +132,7 @@ REFUSED = [
     (["schedule", "dualpipe", *pipeline(microbatches=6)], 2,
      ["dualpipe: expected at least 8 micro-batches, two for every rank, found 6"]),
     (["schedule", "interleaved-1f1b", *pipeline(microbatches=7)], 2,
-     ["expected groups of 4 micro-batches that leave none or at least 4 over, found 3 of 7"]),
+     ["expected a number of micro-batches that is a multiple of 4 (p), found 7"]),
     (["schedule", "1f1b", *PIPELINE, "--chunks", "2"], 2,
      ["--chunks:1:1: expected 1 chunk per rank with 1f1b, found 2"]),
     (["schedule", "dualpipe", *PIPELINE, "--overlapped", "1ms"], 2,

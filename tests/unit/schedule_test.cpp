@@ -210,6 +210,18 @@ TEST_CASE("schedules: what is wrong with a list of cells") {
   }
 }
 
+TEST_CASE("schedules: doubled, misplaced and missing works are reported together") {
+  std::vector<Problem> problems;
+  parse_lines({"F0.0 F0.0 B0.0 B1.1", "F0.1 B0.1 F1.1"}, problems);
+  std::vector<std::string> messages;
+  for (const Problem& problem : problems) messages.push_back(problem.message);
+  CHECK(messages ==
+        std::vector<std::string>{"expected F0.0 once, found it twice",
+                                 "expected B1.1 on rank 1 (placement linear), found it on rank 0",
+                                 "expected F1.0 on rank 0, found none",
+                                 "expected B1.0, or I1.0 and W1.0, on rank 0, found none"});
+}
+
 TEST_CASE("schedules: groups that wait for each other are a deadlock") {
   std::vector<Problem> problems;
   const Schedule schedule =
