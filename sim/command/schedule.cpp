@@ -42,9 +42,10 @@ struct Wanted {
 std::vector<Wanted> wanted_kinds(const ScheduleArguments& args, std::vector<Problem>& problems) {
   std::vector<Wanted> wanted;
   if (args.kinds.empty()) {
-    problems.push_back({argument_pos("schedule", ""),
-                        "expected a schedule or file:PATH, found none",
-                        "see: shardsim list schedules"});
+    SourcePos whole = argument_pos("schedule", "");
+    whole.line = 0;  // there is nothing to point at
+    problems.push_back(
+        {whole, "expected a schedule or file:PATH, found none", "see: shardsim list schedules"});
   }
   for (auto name_at = args.kinds.begin(); name_at != args.kinds.end(); ++name_at) {
     const std::string& name = *name_at;

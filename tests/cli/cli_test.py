@@ -127,6 +127,7 @@ REFUSED = [
     (["collective", "all-gather", "--topology", "fat-tree-8-two-spines", *RING[2:]], 2,
      ["--bandwidth:1:1", "every link of the graph"]),
     (["schedule", "dualpip", *PIPELINE], 2, ['"dualpip"', '"dualpipe"']),
+    (["schedule", *PIPELINE], 2, ["schedule: expected a schedule or file:PATH, found none"]),
     (["schedule", "dualpipe", *pipeline(stages=3)], 2,
      ["dualpipe: expected an even number of ranks, found 3"]),
     (["schedule", "dualpipe", *pipeline(microbatches=6)], 2,
