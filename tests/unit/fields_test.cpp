@@ -76,6 +76,8 @@ std::string sample(const Field& field) {
       return "0..7";
     case FieldType::names:
       return "[x, y]";
+    case FieldType::numbers:
+      return "[8, 7]";
     case FieldType::maps:
       return "[{}]";
     case FieldType::bytes:
