@@ -72,6 +72,7 @@ struct ShardedStatement {
   std::vector<AxisCase> cases;    // one per mesh axis, einsums only
   std::vector<PricedPlan> plans;  // einsums of the forward pass: the one taken, then the others
   Flops flops;                    // per device, padded local shapes
+  double imbalance = 1;           // flops of the busiest device, whom all wait for, over `flops`
   Bytes memory_bytes;             // per device: operands read + output written in HBM
   Bytes beside_bytes;  // per device: of kernels that follow or precede the products (softmax)
   double tiles = 0;    // per device: of a product's result, 256 x 128, those at its edges included

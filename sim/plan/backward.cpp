@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/must.h"
+#include "plan/attention_plans.h"
 #include "plan/backward_gradients.h"
 #include "plan/cost.h"
 #include "plan/einsum.h"
@@ -260,6 +261,7 @@ void attention_adjoint(Backward& b, const LayerStatement& st, const ShardedState
   step.out = partial_over_queries(b, forward.operands[0], forward.operands[i]);
   StepWork work;
   work.attention_share = kShares[i] * b.in.attention->share(st.causal);
+  work.imbalance = attention_imbalance(b.in, st.causal, forward.operands[0]);
   work.scores = b.in.attention->backward[i];
   finish(b, std::move(step), reads, st.in[i], std::move(work));
 }
@@ -304,8 +306,9 @@ void collect_copies(Backward& b) {
       must(t >= 0, "forward collectives move tensors of the layer");
       const bool again = b.in.recompute != nullptr && b.in.recompute->collectives;
       const bool freed = !again && b.in.layouts.regathers(b.in.layer, t);
-      b.copies[static_cast<std::size_t>(t)].push_back(
-          freed ? b.in.layouts.kept_after_forward(b.in.layer, t) : c.after);
+      const Sharding left = freed ? b.in.layouts.kept_after_forward(b.in.layer, t) : c.after;
+      // A copy that is cut where others are kept whole leaves nothing of its own.
+      if (only_slices(c.after, left)) b.copies[static_cast<std::size_t>(t)].push_back(left);
     }
   }
 }
@@ -323,7 +326,8 @@ void count_reads(Backward& b) {
   }
 }
 
-// A forward step once more, in the backward pass.
+// A forward step once more, in the backward pass. Without the collectives of the forward pass it
+// gathers only what was freed.
 void run_again(Backward& b, std::size_t s) {
   ShardedStatement step = b.out.steps[s];
   step.pass = Pass::backward;
@@ -332,10 +336,13 @@ void run_again(Backward& b, std::size_t s) {
   if (!b.in.recompute->collectives) {
     step.before.clear();
     step.after.clear();
+    const LayerStatement& st = b.in.layer.statements[s];
+    for (std::size_t i = 0; i < st.in.size(); ++i) read_array(b, st.in[i], step.operands[i], step);
   }
   for (auto* list : {&step.before, &step.after}) {
     for (ShardedCollective& c : *list) {
-      c.reason += "; the forward pass runs again before the backward pass";
+      if (b.in.recompute->collectives)
+        c.reason += "; the forward pass runs again before the backward pass";
     }
   }
   b.out.steps.push_back(std::move(step));

@@ -123,7 +123,8 @@ CollectiveInstance describe_on_links(const CollectiveCall& call, const Cluster& 
   return instance;
 }
 
-void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& pos) {
+void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& pos,
+                         std::string_view fewer) {
   if (ops <= kMostOps) return;
   throw ConfigError(
       {{pos,
@@ -131,8 +132,8 @@ void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& po
                     "(about {:.3g} GiB)",
                     kMostOps / 1e6, ops / 1e6, ops * kBytesPerOp / 1073741824.0),
         full                   ? "leave out --full: folding by symmetry gives the same times"
-        : grain == Grain::flow ? "fewer devices, or --grain fluid"
-                               : "fewer devices"}});
+        : grain == Grain::flow ? fmt::format("fewer {}, or --grain fluid", fewer)
+                               : fmt::format("fewer {}", fewer)}});
 }
 
 Mesh mesh_of(const CollectiveRequest& request) {

@@ -54,6 +54,7 @@ void scale_bytes(OpGraph& graph, double factor);
 void say_assumption(const AlgorithmRow* algorithm, std::vector<std::string>& said);
 
 // Throws ConfigError at `pos` when the graph would have more than about 12 million ops.
-void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& pos);
+void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& pos,
+                         std::string_view fewer = "devices");
 
 }  // namespace shardsim

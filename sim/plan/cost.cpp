@@ -113,6 +113,7 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
     const std::size_t q = step.operands.size() - 3;
     step.flops =
         attention_flops(layer, mesh, step.operands[q], step.operands[q + 1]) * work.attention_share;
+    step.imbalance = work.imbalance;
   } else {
     for (const Sharding& read : step.operands)
       step.flops += Flops{local_elements(layer, mesh, read)};
@@ -130,8 +131,7 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
   }
 }
 
-Flops whole_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step,
-                  bool all_scores) {
+Flops whole_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step) {
   if (!step.matmul) return {};
   ShardedStatement uncut = step;
   uncut.out = uncut_of(uncut.out);
@@ -146,8 +146,7 @@ Flops whole_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& 
     return attention_flops(layer, on, of.operands[q], of.operands[q + 1]);
   };
   const double share = step.flops / forward(mesh, step);  // a pass of its own, or an adjoint's part
-  const bool causal = layer.statements[static_cast<std::size_t>(step.statement)].causal;
-  return forward(one_device, uncut) * (share * (causal && all_scores ? 2.0 : 1.0));
+  return forward(one_device, uncut) * share;
 }
 
 namespace {
@@ -254,7 +253,8 @@ std::string rates_text(const ChipRates& rates, std::string_view dtype) {
 namespace {
 
 Seconds math_time(const ShardedStatement& step, const ChipRates& rates) {
-  return step.matmul ? step.flops / rates.peak * fill(step, rates.multiprocessors) : Seconds{};
+  return step.matmul ? step.flops * step.imbalance / rates.peak * fill(step, rates.multiprocessors)
+                     : Seconds{};
 }
 
 }  // namespace

@@ -11,9 +11,11 @@
 //
 //   einsum       2 * product of the local sizes of all its dims, or 1 * without a contraction
 //   attention    4 * B * T * S * N * H (scores and values), half of it when causal; backward twice
-//                that (scores are not recomputed); what scores move is that of the run's row of
-//                plan/attention.h: nothing with flash; otherwise kernels that do not multiply
-//                (softmax, dropout) take their time beside the products, as `beside`
+//                that (scores are not recomputed); over a cut sequence that is the mean of the
+//                devices, and the busiest one's time counts (plan/block_order.h); what scores move
+//                is that of the run's row of plan/attention.h: nothing with flash; otherwise
+//                kernels that do not multiply (softmax, dropout) take their time beside the
+//                products, as `beside`
 //   the others   1 flop per element and array read; they are charged their memory traffic only
 //   bytes        every array read once and the output written once; a gradient that is added to an
 //                earlier contribution reads that, too
@@ -38,6 +40,7 @@ namespace shardsim {
 struct StepWork {
   std::vector<double> element_bytes;
   double attention_share = 0;  // of the forward flops of attention, halving for `causal` included
+  double imbalance = 1;        // the busiest device's flops over the mean
   ScoreTraffic scores = {};
 };
 void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, ShardedStatement& step);
@@ -47,9 +50,8 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
 Flops model_flops(const Layer& layer);
 // The half of causal attention's scores that model_flops leaves out.
 Flops skipped_scores(const Layer& layer);
-// Of one step, with all scores of causal attention or half of them; nothing padded or repeated.
-Flops whole_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step,
-                  bool all_scores);
+// What all devices compute of one step, nothing padded or repeated.
+Flops whole_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step);
 
 // Of an element of the tensor: its own, or those of its role; of its gradient.
 double element_bytes(const LayerTensor& tensor, const Precision& precision);

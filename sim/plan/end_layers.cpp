@@ -13,7 +13,8 @@ std::span<const EndRow> end_rows() {
        {"Y[B,T,D] = norm(Out[B,T,D], D, Wnorm[D])", "Logits[B,T,V] = Y[B,T,D] * Whead[D,V]",
         "Loss = softmax(Logits, V)"},
        "Whead",
-       false}};
+       false,
+       true}};
   return kRows;
 }
 

@@ -4,12 +4,15 @@
 //   product
 //                                                      it shards like one, but nothing is
 //                                                      multiplied
-//   head        Y = norm(Out, D, Wnorm)   Logits[B,T,V] = Y * Whead[D,V]   Loss = softmax(Logits, V)
+//   head        Y = norm(Out, D, Wnorm)   Logits[B,T,V] = Y * Whead[D,V]   Loss = softmax(Logits,
+//   V)
 //
 // so that tensor parallelism cuts the vocabulary of both, and an embedding over a cut vocabulary is
-// completed by an all-reduce (Shoeybi et al. 2019, arXiv 1909.08053, section 3). The loss stands
-// for softmax and cross-entropy in one pass over the logits, in fp32; what its backward pass reads
-// are the probabilities alone, on which the gradient of the logits is made (Megatron-LM,
+// completed by an all-reduce (Shoeybi et al. 2019, arXiv 1909.08053, section 3). What the head
+// gathers is not freed after its forward pass, for it would be gathered again at once
+// (torchtitan, parallelize_llama.py: norm and output reshard only where that is asked for). The
+// loss stands for softmax and cross-entropy in one pass over the logits, in fp32; what its backward
+// pass reads are the probabilities alone, on which the gradient of the logits is made (Megatron-LM,
 // core/tensor_parallel/cross_entropy.py).
 #pragma once
 
@@ -28,6 +31,7 @@ struct EndRow {
   std::vector<std::string_view> statements;
   std::string_view weights;  // the table or matrix of the vocabulary
   bool looks_up = false;     // its product is a lookup
+  bool keeps = false;        // gathered weights stay: the backward pass begins with them
 };
 std::span<const EndRow> end_rows();  // embedding, head
 

@@ -13,17 +13,23 @@ namespace shardsim {
 
 namespace {
 
+// In the order of LayerPlan::choices.
+template <class Visit>
+void for_each_collective(const LayerPlan& plan, Visit visit) {
+  for (const ShardedStatement& step : plan.sharded.steps) {
+    for (const auto* list : {&step.before, &step.after}) {
+      for (const ShardedCollective& c : *list) visit(c);
+    }
+  }
+}
+
 // The calls of one kind of layer.
 void append_calls(const LayerPlan& plan, const Mesh& mesh, std::vector<CollectiveCall>& calls) {
   std::size_t choice = 0;
-  for (const ShardedStatement& step : plan.sharded.steps) {
-    for (const auto* list : {&step.before, &step.after}) {
-      for (const ShardedCollective& c : *list) {
-        calls.push_back(call_of(c, mesh));
-        calls.back().algorithm = plan.choices[choice++].row;
-      }
-    }
-  }
+  for_each_collective(plan, [&](const ShardedCollective& c) {
+    calls.push_back(call_of(c, mesh));
+    calls.back().algorithm = plan.choices[choice++].row;
+  });
 }
 
 }  // namespace
@@ -41,14 +47,20 @@ std::vector<CollectiveCall> calls_of(const Prepared& run) {
 
 namespace {
 
-// A stage has its share of the classes of devices, and works off its layers for every micro-batch.
+// A stage has its share of the classes of devices, and works off its layers for every micro-batch;
+// links are there once.
 double ops_of(const Prepared& run, const Fold& fold, Grain grain) {
-  double ops = fold.classes() * static_cast<double>(run.sharded.steps.size());
-  std::vector<CollectiveCall> calls;
-  append_calls(run, run.mesh, calls);
-  for (const CollectiveCall& call : calls) ops += estimated_ops(call, run.cluster, fold, grain);
-  ops *= std::max(1, run.overlap.tiles);  // at most: each a product and a collective of its own
-  return ops / run.step.ranks() * run.layers * run.batch.microbatches;
+  double every = fold.classes() * static_cast<double>(run.sharded.steps.size());
+  double once = 0;
+  std::size_t choice = 0;
+  for_each_collective(run, [&](const ShardedCollective& c) {
+    CollectiveCall call = call_of(c, run.mesh);
+    call.algorithm = run.choices[choice++].row;
+    (c.once_per_step ? once : every) += estimated_ops(call, run.cluster, fold, grain, 0);
+  });
+  every *= std::max(1, run.overlap.tiles);  // at most: each a product and a collective of its own
+  return (every * run.batch.microbatches + once) / run.step.ranks() * run.layers +
+         link_ops(run.cluster, fold, grain);
 }
 
 std::string batch_text(const BatchSpec& batch, const BatchSplit& split) {
@@ -145,7 +157,7 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
     plan.fold.step[a] = run.cluster.axes[a].size;
   }
   refuse_too_many_ops(ops_of(run, plan.fold, options.grain), options.full, options.grain,
-                      spec.topology.pos);
+                      spec.topology.pos, "devices, layers or micro-batches");
   result.graph = lower_step(run, plan, options.grain);
   plan.facts = facts_of(spec, run);
   plan.assumptions = assumptions_of(spec, run, options);
@@ -178,6 +190,17 @@ bool idle(const ShardedLayer& layer, const std::string& axis) {
   });
 }
 
+// What a causal mask leaves the devices that cut a sequence; "" where they have as much.
+std::string imbalance_text(const Prepared& run) {
+  double most = 1;
+  for (const ShardedStatement& step : run.sharded.steps) most = std::max(most, step.imbalance);
+  if (most == 1) return "";
+  return fmt::format(
+      "sequences are cut in order: of causal attention the last device computes {:.4g} times the "
+      "mean, and all wait for it (zigzag evens it out)",
+      most);
+}
+
 }  // namespace
 
 std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run,
@@ -208,6 +231,8 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
   }
   said.push_back(fmt::format("attention {}: {}; the backward pass is twice the forward",
                              run.attention->name, run.attention->help));
+  const std::string unlike = imbalance_text(run);
+  if (!unlike.empty()) said.push_back(unlike);
   said.push_back(fmt::format(
       "recompute {}: {}{}", run.recompute->name, run.recompute->help,
       run.recompute->kinds.empty() ? "" : "; model FLOPs and MFU do not count what is repeated"));

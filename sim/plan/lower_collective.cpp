@@ -242,14 +242,20 @@ CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call
   return bracket;
 }
 
+double link_ops(const Cluster& cluster, const Fold& fold, Grain grain) {
+  // What is not folded has links of its own, 2.2 KB each with all that is kept of one.
+  if (grain == Grain::flow || fold.classes() == 1) return 0;
+  return 10.0 * fold.classes() * static_cast<double>(cluster.ports.size());
+}
+
 double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const Fold& fold,
-                     Grain grain) {
+                     Grain grain, double of_links) {
   const GroupNet net = group_net(cluster, call.axes);
   if (net.ranks() == 1 || call.algorithm == nullptr) return 1;
   if (grain == Grain::fluid && call.algorithm->parts != nullptr) {
     double ops = 0;
     for (const CollectiveCall& part : part_calls(call, net)) {
-      ops += estimated_ops(part, cluster, fold, grain);
+      ops += estimated_ops(part, cluster, fold, grain, of_links);
     }
     return ops;
   }
@@ -278,10 +284,7 @@ double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const F
     using Pairs = RoutedLoads::Pairs;
     messages *= RoutedLoads(net).mean_paths(routed ? Pairs::any : Pairs::next);
   }
-  double ops = messages * (1 + links / 10) * weight;
-  // What is not folded has links of its own, 2.2 KB each with all that is kept of one.
-  if (grain == Grain::fluid && fold.classes() > 1)
-    ops += 10.0 * fold.classes() * static_cast<double>(cluster.ports.size());
+  const double ops = messages * (1 + links / 10) * weight + of_links;
   const bool rounds = net.graph != nullptr && ask.kind == Collective::all_to_all;
   if (grain == Grain::flow || !rounds) return ops;
   return std::max(ops, (net.ranks() - 1.0) * static_cast<double>(cluster.cables.size()));

@@ -79,7 +79,13 @@ class CollectiveLowering {
 // allocated: its messages, on a graph once for each of the equal paths that they are split over, a
 // routed one counting once more for every ten links; a tenth in the fluid grain, which adds up
 // messages without keeping them, but at least the links of a graph in each round of an all-to-all.
+// `of_links`: what the links that are not folded count, 0 where they have been.
 double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const Fold& fold,
-                     Grain grain);
+                     Grain grain, double of_links);
+double link_ops(const Cluster& cluster, const Fold& fold, Grain grain);
+inline double estimated_ops(const CollectiveCall& call, const Cluster& cluster, const Fold& fold,
+                            Grain grain) {
+  return estimated_ops(call, cluster, fold, grain, link_ops(cluster, fold, grain));
+}
 
 }  // namespace shardsim

@@ -55,7 +55,7 @@ std::uint32_t Overlap::number_of(std::string_view communicator) const {
 }
 
 bool Overlap::any() const {
-  return prefetch > 0 || gradients || updates || tiles > 0;
+  return prefetch > 0 || gradients || updates || tiles > 0 || ring_attention;
 }
 
 Overlap make_overlap(const RunSpec& spec, const Mesh& mesh, std::vector<Problem>& problems) {
@@ -72,6 +72,7 @@ Overlap make_overlap(const RunSpec& spec, const Mesh& mesh, std::vector<Problem>
   made.bucket = asked.bucket.value;
   made.updates = asked.updates.value;
   made.tiles = asked.collective_matmul.value;
+  made.ring_attention = asked.ring_attention.value;
   for (const FormRow& form : kForms)
     if (form.name == asked.collective_matmul_form.value) made.form = form.form;
   const auto needs = [&](const SourcePos& pos, bool there, std::string_view what,
@@ -97,9 +98,14 @@ Overlap make_overlap(const RunSpec& spec, const Mesh& mesh, std::vector<Problem>
     needs(asked.bucket.pos, made.gradients, "overlap.bucket", "overlap.gradients: true",
           "write gradients: true");
   }
+  if (made.tiles == 1) {
+    problems.push_back({asked.collective_matmul.pos,
+                        "overlap.collective_matmul: expected 0, or 2 tiles or more, found 1",
+                        "one tile is the whole product, beside which nothing moves"});
+  }
   if (asked.collective_matmul_form.given) {
     needs(asked.collective_matmul_form.pos, made.tiles > 0, "overlap.collective_matmul_form",
-          "overlap.collective_matmul of 1 or more", "");
+          "overlap.collective_matmul of 2 or more", "");
   }
   for (const auto& [written, share] : asked.sm_share) {
     Chosen<std::string> communicator = written;
@@ -182,6 +188,11 @@ std::vector<std::string> overlap_texts(const Overlap& overlap) {
             : fmt::format("products and their gathers or scatters run in one tile for each device, "
                           "which come {} round the group, where it is one ring or switch",
                           overlap.form == TileForm::ring ? "one way" : "both ways"));
+  }
+  if (overlap.ring_attention) {
+    said.emplace_back(
+        "keys and values go round the devices that cut the sequence, beside the attention to those "
+        "at hand; their memory is counted as if gathered");
   }
   for (const auto& [communicator, share] : overlap.sm_share) {
     const std::string what = communicator == "pipeline" ? "transfers of the pipeline"

@@ -49,6 +49,7 @@ struct Overlap {
   bool updates = false;      // updated weights are gathered beside the optimizer
   int tiles = 0;             // of collective matmul; 0: off
   TileForm form = TileForm::two_stage;
+  bool ring_attention = false;  // keys and values come in hops beside the attention to them
   std::vector<std::pair<std::string, double>> sm_share;  // communicator ("X", "X,Y"), share
 
   double share_of(std::string_view communicator) const;  // 0 when none is given

@@ -83,18 +83,38 @@ bool has_idle_axis(const Prepared& run) {
                      [](const MeshAxis& axis) { return axis.size == 1; });
 }
 
+// Devices that collectives are over which can run in tiles.
+std::set<int> tiled_groups(const Prepared& run, std::span<const LayerTasks> kinds,
+                           StatementKind kind, TileForm form) {
+  std::set<int> groups;
+  for_each_pass(kinds, [&](const std::vector<Task>& pass) {
+    std::vector<const Task*> tasks;
+    for (const Task& task : pass) tasks.push_back(&task);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const auto rest = std::span<const Task* const>(tasks).subspan(i);
+      if (const auto found = tiled_tasks(rest, kind, form, run.cluster, run.mesh))
+        groups.insert(found->ranks);
+    }
+  });
+  return groups;
+}
+
+void check_ring_attention(const OverlapSpec& spec, const Prepared& run,
+                          std::span<const LayerTasks> kinds, std::vector<Problem>& problems) {
+  if (!run.overlap.ring_attention || has_idle_axis(run)) return;
+  if (!tiled_groups(run, kinds, StatementKind::attention, TileForm::ring).empty()) return;
+  problems.push_back({spec.ring_attention.pos,
+                      "overlap.ring_attention needs attention that gathers keys and values over "
+                      "one ring or switch, found none",
+                      "cp cuts the sequence; or leave it out"});
+}
+
 // Tiles that no product runs in.
 void check_tiles(const OverlapSpec& spec, const Prepared& run, std::span<const LayerTasks> kinds,
                  std::vector<Problem>& problems) {
   const Overlap& overlap = run.overlap;
   if (overlap.tiles == 0) return;
-  std::set<int> groups;
-  for_each_pass(kinds, [&](const std::vector<Task>& tasks) {
-    for (std::size_t i = 0; i + 1 < tasks.size(); ++i) {
-      if (tiles_suit(tasks[i], tasks[i + 1], overlap.form, run.cluster, run.mesh))
-        groups.insert(tile_ranks(tasks[i], tasks[i + 1], run.mesh));
-    }
-  });
+  const std::set<int> groups = tiled_groups(run, kinds, StatementKind::einsum, overlap.form);
   const bool two_stage = overlap.form == TileForm::two_stage;
   if (two_stage ? !groups.empty() : groups.contains(overlap.tiles)) return;
   if (groups.empty()) {
@@ -143,6 +163,7 @@ void check_shares(const OverlapSpec& spec, const Prepared& run, std::span<const 
 void check_overlap_needs(const RunSpec& spec, const Prepared& run, std::vector<Problem>& problems) {
   const std::vector<LayerTasks> kinds = tasks_of_kinds(run, run.ends, run.rates);
   check_tiles(spec.overlap, run, kinds, problems);
+  check_ring_attention(spec.overlap, run, kinds, problems);
   check_shares(spec.overlap, run, kinds, problems);
   if (run.overlap.updates && !run.optimizer.runs) {
     problems.push_back({spec.overlap.updates.pos,

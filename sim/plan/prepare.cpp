@@ -244,6 +244,7 @@ class Planner {
       if (tensor_name(entry.value) == row.weights) own.push_back(entry);
     std::vector<Problem> again;  // what the presets lack was said of the layers
     plan.layouts = make_layouts(spec_.sharding, own, plan.layer, run_.mesh, again);
+    if (row.keeps) plan.layouts.keep_gathered_weights();
     if (!again.empty() && first) problems_.insert(problems_.end(), again.begin(), again.end());
     first = false;
     if (!problems_.empty()) return;

@@ -150,8 +150,13 @@ std::vector<ActivePreset> activate(std::span<const PresetSpec> chosen, const Mes
       active[i] = take_flag(c, row, chosen[i], chosen, active);
     }
   }
-  std::vector<ActivePreset> result;
-  for (Actives& some : active) std::move(some.begin(), some.end(), std::back_inserter(result));
+  // Flags last: what they cut further are blocks of the rows that take axes.
+  std::vector<ActivePreset> result, flags;
+  for (Actives& some : active) {
+    for (ActivePreset& one : some)
+      (one.row->argument == PresetArgument::flag ? flags : result).push_back(std::move(one));
+  }
+  std::move(flags.begin(), flags.end(), std::back_inserter(result));
   return result;
 }
 

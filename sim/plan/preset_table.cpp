@@ -41,6 +41,8 @@ constexpr std::array kHeadsAndHidden = {WhereRule{activation, "N", "", true},
                                         WhereRule{optimizer, "F"},
                                         WhereRule{optimizer, "V"}};
 
+constexpr std::array kContext = {WhereRule{activation, "T"}};
+
 constexpr std::array kSequence = {WhereRule{activation, "T", "D"}};
 
 using Names = std::string_view;
@@ -49,7 +51,9 @@ constexpr std::array<Names, 1> kZero1Aliases = {"distributed_optimizer"};
 constexpr std::array<Names, 2> kFsdpAliases = {"zero3", "full_shard"};
 constexpr std::array<Names, 1> kHsdpAliases = {"hybrid_shard"};
 constexpr std::array<Names, 3> kTpAliases = {"tensor_parallel", "column-parallel", "row-parallel"};
+constexpr std::array<Names, 1> kCpAliases = {"context_parallel"};
 constexpr std::array<Names, 1> kSpAliases = {"sequence_parallel"};
+constexpr std::array<Names, 1> kContextAxes = {"cp"};
 constexpr std::array<Names, 1> kTensorAxes = {"tp"};
 constexpr std::array<Names, 1> kSequenceAxes = {"sp"};
 constexpr std::array<Names, 2> kReplicated = {"dp", "zero1"};
@@ -91,6 +95,18 @@ constexpr std::array kPresets = {
                   "cut on what they make (Wq Wk Wv Wgate Win), those that read them row-parallel, "
                   "cut on what they sum (Wo Wout), so that a pair costs one reduction",
               .where = kHeadsAndHidden},
+    PresetRow{.name = "cp",
+              .aliases = kCpAliases,
+              .help = "context parallel: sequences are cut everywhere, and attention gathers keys "
+                      "and values",
+              .where = kContext,
+              .when = {.activations = Gather::each_pass, .gradients = Reduce::each_step}},
+    PresetRow{.name = "zigzag",
+              .help = "with cp: of 2n pieces of a sequence device i holds number i and number "
+                      "2n-1-i, so that all have as many scores of causal attention",
+              .argument = PresetArgument::flag,
+              .needs = kContextAxes,
+              .order = BlockOrder::zigzag},
     PresetRow{.name = "sp",
               .aliases = kSpAliases,
               .help = "sequence parallel, with tp: cuts what lies between its regions",

@@ -6,13 +6,16 @@
 //          when:  weights gathered for each pass; gradients reduced after every micro-batch
 //
 // Rows that take true or false change a column of other rows: sp cuts more over the axes of tp,
-// sync, no_sync and regather change when. Nothing else in the program knows a row's name.
+// sync, no_sync and regather change when, zigzag the order of the blocks. Nothing else in the
+// program knows a row's name.
 //
 // Sources: ZeRO stages 1 to 3, Rajbhandari et al. 2020 (arXiv 1910.02054, section 5); full_shard,
 // shard_grad_op, hybrid_shard, no_shard and no_sync, PyTorch FullyShardedDataParallel documentation
 // (ShardingStrategy) and Zhao et al. 2023 (arXiv 2304.11277); sync, DistributedDataParallel outside
 // its no_sync; tp, Shoeybi et al. 2019 (arXiv
-// 1909.08053, section 3); sp and regather, Korthikanti et al. 2022 (arXiv 2205.05198, section 4.2).
+// 1909.08053, section 3); sp and regather, Korthikanti et al. 2022 (arXiv 2205.05198, section 4.2);
+// cp, Liu et al. 2023 (arXiv 2310.01889), Megatron-LM and Dubey et al. 2024 (arXiv 2407.21783,
+// section 3.3.2).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "plan/block_order.h"
 
 namespace shardsim {
 
@@ -59,6 +64,7 @@ struct PresetRow {
   std::span<const std::string_view> needs = {};  // a flag takes the axes of these rows
   std::span<const WhereRule> where = {};
   WhenRule when = {};
+  BlockOrder order = BlockOrder::in_order;  // of the rows of a sequence
   std::span<const std::string_view> parts =
       {};  // rows that share the axes: one each, the last the rest
 };

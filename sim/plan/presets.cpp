@@ -156,6 +156,22 @@ void set_timing(const ActivePreset& active, std::vector<AxisTiming>& timings) {
   }
 }
 
+// Zigzag pieces are equal.
+void set_order(const ActivePreset& active, const Layer& layer, const Mesh& mesh, Layouts& layouts,
+               std::vector<Problem>& problems) {
+  const int pieces = 2 * mesh.size_of(active.axes);
+  const auto rows = std::find_if(layer.dims.begin(), layer.dims.end(),
+                                 [](const NamedDim& dim) { return dim.name == "T"; });
+  if (rows != layer.dims.end() && rows->size % pieces != 0) {
+    report(
+        problems, active.spec->pos,
+        fmt::format("T = {} rows of a sequence cannot be cut into {} zigzag pieces, two for each "
+                    "device of cp: {} does not divide {}",
+                    rows->size, pieces, pieces, rows->size));
+  }
+  layouts.zigzag = active.axes;
+}
+
 Gather gather_of(const AxisTiming& timing, TensorRole role) {
   return role == TensorRole::parameter ? timing.when.parameters : timing.when.activations;
 }
@@ -218,6 +234,16 @@ Sharding Layouts::kept_after_forward(const Layer& layer, int tensor) const {
   return left;
 }
 
+void Layouts::keep_gathered_weights() {
+  for (AxisTiming& timing : timings) {
+    if (timing.when.parameters == Gather::each_pass) timing.when.parameters = Gather::kept;
+  }
+}
+
+BlockOrder Layouts::order_over(const std::vector<std::string>& axes) const {
+  return axes == zigzag && !axes.empty() ? BlockOrder::zigzag : BlockOrder::in_order;
+}
+
 bool Layouts::reduces_each_microbatch(std::string_view axis) const {
   return std::any_of(timings.begin(), timings.end(), [&](const AxisTiming& timing) {
     return timing.axis == axis && timing.when.gradients == Reduce::each_microbatch;
@@ -245,7 +271,9 @@ Layouts make_layouts(std::span<const PresetSpec> chosen,
   for (const ActivePreset& preset : active) check_divides(preset, layer, mesh, problems);
   for (const PresetRow& row : presets()) {  // flags have the last word, wherever they are written
     for (const ActivePreset& preset : active) {
-      if (preset.row == &row) set_timing(preset, layouts.timings);
+      if (preset.row != &row) continue;
+      set_timing(preset, layouts.timings);
+      if (row.order == BlockOrder::zigzag) set_order(preset, layer, mesh, layouts, problems);
     }
   }
   for (const LayerTensor& tensor : layer.tensors) {

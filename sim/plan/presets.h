@@ -39,6 +39,7 @@ struct AxisTiming {
 struct Layouts {
   std::vector<TensorLayout> tensors;  // [Layer::tensors]
   std::vector<AxisTiming> timings;
+  std::vector<std::string> zigzag;  // axes over which rows of a sequence lie in that order
 
   // The axes over which arrays of this role are the ones to gather.
   std::vector<std::string> gather_axes(TensorRole role) const;
@@ -48,6 +49,10 @@ struct Layouts {
   // are kept, cut over the others (ZeRO++'s secondary partition; PyTorch's reshard_after_forward:
   // k).
   Sharding kept_after_forward(const Layer& layer, int tensor) const;
+  // Copies of weights that are freed after each pass stay for the backward pass instead.
+  void keep_gathered_weights();
+  // The order of the blocks of a sequence that is cut over these axes.
+  BlockOrder order_over(const std::vector<std::string>& axes) const;
   // Whether gradients of parameters are reduced over the axis after every micro-batch.
   bool reduces_each_microbatch(std::string_view axis) const;
 };

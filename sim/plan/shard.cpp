@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/attention_plans.h"
 #include "plan/cost.h"
 #include "plan/norm_parts.h"
 #include "plan/priced_plan.h"
@@ -142,6 +143,8 @@ void add_step(Sharder& s, const LayerStatement& st) {
   step.out_name = tensor(s, st.out).name;
   StepWork work;
   work.attention_share = s.in.attention->share(st.causal);
+  if (st.kind == StatementKind::attention)
+    work.imbalance = attention_imbalance(s.in, st.causal, needs.operands.front());
   work.scores = s.in.attention->forward;
   for (std::size_t i = 0; i < st.in.size(); ++i) {
     bring(s, step, needs, static_cast<int>(i), st.in[i]);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/attention_plans.h"
 #include "plan/cost.h"
 #include "plan/norm_parts.h"
 #include "plan/priced_plan.h"
@@ -288,50 +289,7 @@ Needs normalize_needs(Sharder& s, const LayerStatement& st) {
           fmt::format("every device scales its block of {}", tensor(s, st.in[0]).name)};
 }
 
-bool cuts_once(const Sharding& sharding) {
-  std::vector<std::string> seen;
-  for (const DimLayout& dim : sharding.dims) {
-    for (const std::string& axis : dim.axes) {
-      if (has(seen, axis)) return false;
-      seen.push_back(axis);
-    }
-  }
-  return true;
-}
-
-// Batch dims and heads as the operand that cuts them most has them, if that makes a layout; else as
-// the queries have them. The sequence and the head size are whole.
-std::vector<std::vector<std::string>> attention_axes(const std::vector<Sharding>& in) {
-  const std::size_t rank = in[0].dims.size();
-  std::vector<std::vector<std::string>> axes(rank);
-  Sharding most = in[0];
-  for (std::size_t d = 0; d < rank; ++d) {
-    if (d == rank - 3 || d == rank - 1) {
-      most.dims[d].axes.clear();
-      continue;
-    }
-    axes[d] = in[0].dims[d].axes;
-    for (const Sharding& operand : in) {
-      const auto& other = operand.dims[d].axes;
-      if (other.size() > most.dims[d].axes.size()) most.dims[d].axes = other;
-    }
-  }
-  if (!cuts_once(most)) return axes;
-  for (std::size_t d = 0; d < rank; ++d) axes[d] = most.dims[d].axes;
-  return axes;
-}
-
-// Fewer heads than devices: one for each along the first axes, copies along the others.
-void fit_heads(const Sharder& s, DimLayout& heads) {
-  const int size = s.in.layer.dim_size(heads.dim);
-  if (size % s.in.mesh.size_of(heads.axes) == 0) return;
-  std::vector<std::string> first = heads.axes;
-  while (s.in.mesh.size_of(first) > size) first.pop_back();
-  if (s.in.mesh.size_of(first) == size) heads.axes = std::move(first);
-}
-
-// [batch..., sequence, heads, head size]: key/value heads are cut like the query heads they serve,
-// as far as there are enough of them.
+// [batch..., sequence, heads, head size].
 Needs attention_needs(Sharder& s, const LayerStatement& st) {
   std::vector<Sharding> in;
   for (const int t : st.in) in.push_back(reduced(s, st, t, "attention"));
@@ -339,12 +297,9 @@ Needs attention_needs(Sharder& s, const LayerStatement& st) {
   const std::vector<std::string> batch(dims.begin(), dims.end() - 3);
   check_batch_dims(s, st, st.in[0], st.in[1], batch);
   if (st.in[2] != st.in[1]) check_batch_dims(s, st, st.in[0], st.in[2], batch);
-  const auto axes = attention_axes(in);
-  const std::size_t heads = axes.size() - 2;
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    for (std::size_t d = 0; d < axes.size(); ++d) in[i].dims[d].axes = axes[d];
-    if (i > 0) fit_heads(s, in[i].dims[heads]);
-  }
+  AttentionPlans chosen = attention_plans(s, st, in);
+  in = std::move(chosen.operands);
+  const std::size_t heads = dims.size() - 2;
   for (const std::size_t i : {0u, 1u}) {
     const std::string& dim = in[i].dims[heads].dim;
     const int shards = s.in.mesh.size_of(in[i].dims[heads].axes);
@@ -359,8 +314,8 @@ Needs attention_needs(Sharder& s, const LayerStatement& st) {
           std::move(out),
           {},
           {},
-          {},
-          "attention needs every position of its heads (ring attention is not modelled)"};
+          std::move(chosen.plans),
+          "every query needs all keys and values of its heads"};
 }
 
 Needs reshape_needs(Sharder& s, const LayerStatement& st) {

@@ -41,7 +41,7 @@ struct Needs {
   Sharding out;
   std::vector<AxisCase> cases;
   std::vector<Gathering> gatherings;
-  std::vector<PricedPlan> plans;  // of an einsum, and of a norm over a cut dim
+  std::vector<PricedPlan> plans;  // of an einsum, a norm over a cut dim, attention
   std::string reason;             // of collectives that no gathering explains
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace shardsim {
 namespace {
@@ -18,27 +19,16 @@ TiledProducts::TiledProducts(DeviceStreams& streams, const Cluster& cluster, con
                              const Overlap& overlap, Seconds launch)
     : streams_(streams), cluster_(cluster), mesh_(mesh), overlap_(overlap), launch_(launch) {}
 
-bool tiles_suit(const Task& first, const Task& second, TileForm form, const Cluster& cluster,
-                const Mesh& mesh) {
-  if (first.step != second.step) return false;
-  const bool before = first.collective != nullptr;
-  const Task& move = before ? first : second;
-  const Task& work = before ? second : first;
-  if (move.collective == nullptr || work.collective != nullptr) return false;
-  if (move.role != TaskRole::work || move.algorithm == nullptr) return false;
-  if (work.step->kind != StatementKind::einsum || work.seconds == Seconds{}) return false;
-  const Collective kind = move.collective->kind;
-  if (before && kind != Collective::all_gather) return false;
-  if (form == TileForm::two_stage) {
-    return before || kind == Collective::reduce_scatter || kind == Collective::all_reduce;
-  }
-  if (!before && kind != Collective::reduce_scatter) return false;
+namespace {
+
+// Hops go round one axis: a ring of cables, or any order on a switch.
+bool is_ring(const ShardedCollective& move, TileForm form, const Cluster& cluster,
+             const Mesh& mesh) {
   std::vector<int> axes;
-  for (const std::string& name : move.collective->axes) {
+  for (const std::string& name : move.axes) {
     const MeshAxis* axis = mesh.find(name);
     axes.insert(axes.end(), axis->axes.begin(), axis->axes.end());
   }
-  // Hops go round one axis: a ring of cables, or any order on a switch.
   const GroupNet net = group_net(cluster, axes);
   if (net.axes.size() != 1) return false;
   const Wiring wiring = net.axes.front().wiring;
@@ -46,14 +36,48 @@ bool tiles_suit(const Task& first, const Task& second, TileForm form, const Clus
   return wiring != Wiring::ring_oneway || form != TileForm::ring_two_way;
 }
 
-int tile_ranks(const Task& first, const Task& second, const Mesh& mesh) {
-  return mesh.size_of((first.collective != nullptr ? first : second).collective->axes);
+bool move_suits(const Task& move, bool before, TileForm form, const Cluster& cluster,
+                const Mesh& mesh) {
+  if (move.role != TaskRole::work || move.algorithm == nullptr) return false;
+  const Collective kind = move.collective->kind;
+  if (before && kind != Collective::all_gather) return false;
+  if (form == TileForm::two_stage)
+    return before || kind == Collective::reduce_scatter || kind == Collective::all_reduce;
+  if (!before && kind != Collective::reduce_scatter) return false;
+  return is_ring(*move.collective, form, cluster, mesh);
 }
 
-bool TiledProducts::suits(const Task& first, const Task& second) const {
-  if (overlap_.tiles == 0) return false;
-  if (!tiles_suit(first, second, overlap_.form, cluster_, mesh_)) return false;
-  return overlap_.form == TileForm::two_stage || tile_ranks(first, second, mesh_) == overlap_.tiles;
+}  // namespace
+
+std::optional<TiledTasks> tiled_tasks(std::span<const Task* const> tasks, StatementKind kind,
+                                      TileForm form, const Cluster& cluster, const Mesh& mesh) {
+  std::size_t moves = 0;  // before the work
+  while (moves < tasks.size() && tasks[moves]->collective != nullptr) ++moves;
+  const bool before = moves > 0;
+  if (!before) moves = 1;
+  if (tasks.size() < moves + 1) return {};
+  TiledTasks found{tasks.subspan(before ? 0 : 1, moves), tasks[before ? moves : 0], before, 1};
+  if (found.work->step->kind != kind || found.work->seconds == Seconds{}) return {};
+  if (before && kind == StatementKind::einsum && moves > 1) return {};
+  const std::vector<std::string>* axes = nullptr;
+  for (const Task* move : found.moves) {
+    if (move->collective == nullptr || move->step != found.work->step) return {};
+    if (axes != nullptr && *axes != move->collective->axes) return {};
+    if (!move_suits(*move, before, form, cluster, mesh)) return {};
+    axes = &move->collective->axes;
+  }
+  found.ranks = mesh.size_of(*axes);
+  return found;
+}
+
+std::optional<TiledTasks> TiledProducts::first_of(std::span<const Task* const> tasks) const {
+  if (overlap_.tiles > 0) {
+    auto found = tiled_tasks(tasks, StatementKind::einsum, overlap_.form, cluster_, mesh_);
+    const bool any = overlap_.form == TileForm::two_stage;
+    if (found && (any || found->ranks == overlap_.tiles)) return found;
+  }
+  if (!overlap_.ring_attention) return {};
+  return tiled_tasks(tasks, StatementKind::attention, TileForm::ring, cluster_, mesh_);
 }
 
 const ShardedCollective& TiledProducts::tile(const ShardedCollective& c, bool hop, int tiles) {
@@ -72,28 +96,26 @@ const ShardedCollective& TiledProducts::tile(const ShardedCollective& c, bool ho
   return at->second;
 }
 
-void TiledProducts::lower(Classes classes, const Task& first, const Task& second,
-                          const StepPlace& place, ClassOps& at) {
-  const bool before = first.collective != nullptr;
-  const Task& move = before ? first : second;
-  const Task& work = before ? second : first;
-  if (overlap_.form == TileForm::two_stage) {
-    two_stage(classes, move, work, before, place, at);
-  } else {
-    ring(classes, move, work, before, place, at);
-  }
+void TiledProducts::lower(Classes classes, const TiledTasks& tasks, const StepPlace& place,
+                          ClassOps& at) {
+  if (tasks.work->step->kind == StatementKind::attention)
+    return ring(classes, tasks, TileForm::ring, place, at);
+  if (overlap_.form != TileForm::two_stage) return ring(classes, tasks, overlap_.form, place, at);
+  two_stage(classes, tasks, place, at);
 }
 
-void TiledProducts::two_stage(Classes classes, const Task& move, const Task& work, bool before,
-                              const StepPlace& place, ClassOps& at) {
+void TiledProducts::two_stage(Classes classes, const TiledTasks& tasks, const StepPlace& place,
+                              ClassOps& at) {
   const int n = overlap_.tiles;
+  const Task& move = *tasks.moves.front();
+  const Task& work = *tasks.work;
   const ShardedCollective& part = tile(*move.collective, false, n);
   const Seconds each = tile_time(work.seconds, launch_, n);
   const std::uint32_t product = streams_.origin(work.step->text, "compute", place);
   ClassOps arriving = at;
   ClassOps done = at;
   for (int i = 0; i < n; ++i) {
-    if (before) {
+    if (tasks.before) {
       streams_.communicate(classes, {&part, move.algorithm}, place, arriving);
       done = arriving;
       streams_.compute(classes, each, product, done);
@@ -107,22 +129,25 @@ void TiledProducts::two_stage(Classes classes, const Task& move, const Task& wor
   at = done;
 }
 
-void TiledProducts::ring(Classes classes, const Task& move, const Task& work, bool before,
+void TiledProducts::ring(Classes classes, const TiledTasks& tasks, TileForm form,
                          const StepPlace& place, ClassOps& at) {
-  const int n = overlap_.tiles;
-  const ShardedCollective& hop = tile(*move.collective, true, n);
+  const int n = tasks.ranks;
+  const Task& work = *tasks.work;
   const AlgorithmRow* shift = find_algorithm("shift");
   const Seconds each = tile_time(work.seconds, launch_, n);
   const std::uint32_t product = streams_.origin(work.step->text, "compute", place);
-  const int ways = overlap_.form == TileForm::ring_two_way ? 2 : 1;
+  const int ways = form == TileForm::ring_two_way ? 2 : 1;
   std::vector<ClassOps> moving(static_cast<std::size_t>(ways), at);
   const auto hop_on = [&](int way) {
-    const DeviceStreams::Move next{&hop, shift, way == 0 ? 1 : n - 1};
-    streams_.communicate(classes, next, place, moving[static_cast<std::size_t>(way)],
-                         way == 0 ? "" : " back");
+    for (const Task* move : tasks.moves) {
+      const ShardedCollective& hop = tile(*move->collective, true, n);
+      const DeviceStreams::Move next{&hop, shift, way == 0 ? 1 : n - 1};
+      streams_.communicate(classes, next, place, moving[static_cast<std::size_t>(way)],
+                           way == 0 ? "" : " back");
+    }
   };
-  if (before) {
-    // Hops do not wait for products; every tile waits for the hop that brings it.
+  if (tasks.before) {
+    // Hops do not wait for products; every tile waits for the hops that bring it.
     ClassOps done = at;
     streams_.compute(classes, each, product, done);
     for (int tile = 1; tile < n; ++tile) {

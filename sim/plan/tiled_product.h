@@ -9,43 +9,56 @@
 //              hop ends before the own shard can be added
 //   ring-two-way   the same with hops both ways: ceil((N-1)/2) hops, each bringing two tiles
 //
+// Ring attention is the ring of attention and of the gathers of its keys and values: the block at
+// hand is attended to while the next one comes; gradients of keys and values go round as they are
+// made.
+//
 // Source: Wang et al. 2023 (ASPLOS), section 5; PyTorch's async TP
-// (torch/distributed/_symmetric_memory) decomposes in the same way.
+// (torch/distributed/_symmetric_memory) decomposes in the same way; Liu et al. 2023 (arXiv
+// 2310.01889), section 3.
 #pragma once
 
-#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "plan/device_streams.h"
 #include "plan/layer_tasks.h"
 
 namespace shardsim {
 
-// Whether the two tasks, one right after the other, are a product and its collective that can run
-// in tiles of this form, however many.
-bool tiles_suit(const Task& first, const Task& second, TileForm form, const Cluster& cluster,
-                const Mesh& mesh);
-// The devices that the collective of two such tasks is over.
-int tile_ranks(const Task& first, const Task& second, const Mesh& mesh);
+// A statement and its collectives, one right after the other in a pass.
+struct TiledTasks {
+  std::span<const Task* const> moves;
+  const Task* work = nullptr;
+  bool before = false;  // the moves come before the work
+  int ranks = 1;        // devices that the moves are over
+
+  std::size_t count() const { return moves.size() + 1; }
+};
+
+// The first of the tasks, where they can run in tiles of this form, however many: a product and one
+// collective, attention and all the gathers before it or the one scatter after it.
+std::optional<TiledTasks> tiled_tasks(std::span<const Task* const> tasks, StatementKind kind,
+                                      TileForm form, const Cluster& cluster, const Mesh& mesh);
 
 class TiledProducts {
  public:
   TiledProducts(DeviceStreams& streams, const Cluster& cluster, const Mesh& mesh,
                 const Overlap& overlap, Seconds launch);
 
-  // Whether the two tasks are run in tiles here.
-  bool suits(const Task& first, const Task& second) const;
+  // The first of the tasks, where they are run in tiles here.
+  std::optional<TiledTasks> first_of(std::span<const Task* const> tasks) const;
 
-  // Both, after `at`, which moves to the end. REQUIRES: suits.
-  void lower(Classes classes, const Task& first, const Task& second, const StepPlace& place,
-             ClassOps& at);
+  // All of them, after `at`, which moves to the end.
+  void lower(Classes classes, const TiledTasks& tasks, const StepPlace& place, ClassOps& at);
 
  private:
   // The collective that brings or takes one tile.
   const ShardedCollective& tile(const ShardedCollective& c, bool hop, int tiles);
-  void two_stage(Classes classes, const Task& move, const Task& work, bool before,
-                 const StepPlace& place, ClassOps& at);
-  void ring(Classes classes, const Task& move, const Task& work, bool before,
-            const StepPlace& place, ClassOps& at);
+  void two_stage(Classes classes, const TiledTasks& tasks, const StepPlace& place, ClassOps& at);
+  void ring(Classes classes, const TiledTasks& tasks, TileForm form, const StepPlace& place,
+            ClassOps& at);
 
   DeviceStreams& streams_;
   const Cluster& cluster_;

@@ -61,20 +61,19 @@ bool WorkChains::step(WorkChain& chain) {
   if (chain.task == 0) begin_unit(chain);
   bool moved = false;
   if (chain.task < pass.tasks.size()) {
-    const Task& task = *pass.tasks[chain.task++];
-    const Task* next = chain.task < pass.tasks.size() ? pass.tasks[chain.task] : nullptr;
-    if (next != nullptr && tiled_.suits(task, *next)) {
-      ++chain.task;
+    const auto tasks = std::span<const Task* const>(pass.tasks).subspan(chain.task);
+    if (const auto tiled = tiled_.first_of(tasks)) {
+      chain.task += tiled->count();
       const ClassOps before = chain.at;
-      tiled_.lower(chain.classes, task, *next, place_of(chain, task), chain.at);
-      for (const Task* part : {&task, next}) {
+      tiled_.lower(chain.classes, *tiled, place_of(chain, *tasks.front()), chain.at);
+      for (const Task* part : tasks.first(tiled->count())) {
         memory_.stamp(memory_.of(pass.unit, chain.work.kind, *part), chain.classes, before,
                       chain.at);
       }
       hold_compute(chain);
       moved = true;
     } else {
-      moved = do_task(chain, task);
+      moved = do_task(chain, *pass.tasks[chain.task++]);
     }
   }
   if (chain.task == pass.tasks.size()) {

@@ -18,7 +18,7 @@ struct AxisRow {
 };
 constexpr std::array kAxes = {AxisRow{"pp", &ParallelSpec::pp}, AxisRow{"dp", &ParallelSpec::dp},
                               AxisRow{"fsdp", &ParallelSpec::fsdp},
-                              AxisRow{"tp", &ParallelSpec::tp}};
+                              AxisRow{"cp", &ParallelSpec::cp}, AxisRow{"tp", &ParallelSpec::tp}};
 
 // What copies keep of weights, gradients and optimizer state, by ZeRO's stage.
 constexpr std::array<std::string_view, 4> kStages = {"dp", "zero1", "zero2", "fsdp"};
@@ -48,6 +48,7 @@ void write_sharding(const ParallelSpec& asked, std::vector<PresetSpec>& sharding
     const auto stage = static_cast<std::size_t>(asked.zero.value);
     sharding.push_back(preset(kStages[stage], asked.dp.pos, {"dp"}));
   }
+  if (asked.cp.given) sharding.push_back(preset("cp", asked.cp.pos, {"cp"}));
   if (asked.tp.given) sharding.push_back(preset("tp", asked.tp.pos, {"tp"}));
   if (asked.sp.given) sharding.push_back({"sp", {}, asked.sp, asked.sp.pos});
 }

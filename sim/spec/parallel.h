@@ -1,5 +1,5 @@
 // parallel: the short form of mesh, sharding and schedule. Sizes become mesh axes of the same
-// names, in Megatron's order (tp-dp-pp, the first innermost), the presets that go with them, and
+// names, in Megatron's order (tp-cp-dp-pp, the first innermost), the presets that go with them, and
 // the ranks of a pipeline:
 //
 //   parallel: {tp: 8, pp: 16, dp: 128, sp: true, zero: 1}

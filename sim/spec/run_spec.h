@@ -179,7 +179,7 @@ struct AlgorithmSpec {
 
 // The short form of mesh, sharding and the pipeline: devices along each axis.
 struct ParallelSpec {
-  Chosen<int> tp, pp, dp, fsdp;
+  Chosen<int> tp, cp, pp, dp, fsdp;
   Chosen<int> zero;  // stage, of dp
   Chosen<bool> sp;
   SourcePos pos;
@@ -211,6 +211,7 @@ struct OverlapSpec {
   Chosen<bool> updates;                   // updated weights are gathered beside the optimizer
   Chosen<int> collective_matmul;          // tiles of a product and of the collective beside it
   Chosen<std::string> collective_matmul_form;                    // row of the table of tilings
+  Chosen<bool> ring_attention;                                   // keys and values go round
   std::vector<std::pair<Chosen<std::string>, double>> sm_share;  // mesh axis or "pipeline": share
   SourcePos pos;
 };

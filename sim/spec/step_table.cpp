@@ -10,13 +10,15 @@ std::vector<Field> parallel_fields() {
   return {
       {"run", "parallel", map, false, "",
        "the short form of mesh, sharding and the pipeline: devices along each axis, tp innermost, "
-       "then fsdp, dp and pp",
+       "then cp, fsdp, dp and pp",
        [](RunSpec& r, V v, Problems&) {
          r.parallel.pos = v.key_pos;
          r.parallel.given = true;
        }},
       {"run", "parallel.tp", count, false, "no such axis", "tensor parallel",
        [](RunSpec& r, V v, Problems&) { r.parallel.tp = v.as<int>(); }},
+      {"run", "parallel.cp", count, false, "no such axis", "context parallel",
+       [](RunSpec& r, V v, Problems&) { r.parallel.cp = v.as<int>(); }},
       {"run", "parallel.pp", count, false, "no pipeline",
        "ranks of the pipeline; 1f1b unless "
        "schedule says otherwise",
@@ -126,6 +128,11 @@ std::vector<Field> overlap_fields() {
        "two-way: hops both ways, with as many tiles as devices",
        [](RunSpec& r, V v, Problems&) { r.overlap.collective_matmul_form = v.as<std::string>(); },
        {"two-stage", "ring", "ring-two-way"}},
+      {"run", "overlap.ring_attention", flag, false, "false",
+       "with cp: keys and values go round a ring, block by block, beside the attention of the "
+       "block "
+       "at hand",
+       [](RunSpec& r, V v, Problems&) { r.overlap.ring_attention = v.as<bool>(); }},
       {"run", "overlap.sm_share", map, false, "",
        "by mesh axis (a,b: of collectives over several): the share of a device's compute that its "
        "collectives' kernels take while they run"},

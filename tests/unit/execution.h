@@ -13,6 +13,7 @@
 
 #include "device_arrays.h"
 #include "kernels.h"
+#include "plan/block_order.h"
 #include "plan/reshard.h"
 #include "sharding.h"
 
@@ -30,17 +31,37 @@ using Mover = std::function<std::vector<Block>(const Devices&, const ShardedColl
 
 class Execution {
  public:
-  Execution(const Sharded& s, const Mesh& mesh) : s_(s), devices_(mesh, s.layer) {}
-  Execution(const Sharded& s, const Mesh& mesh, Mover mover)
-      : s_(s), devices_(mesh, s.layer), mover_(std::move(mover)) {}
+  Execution(const Sharded& s, const Mesh& mesh, Mover mover = {})
+      : s_(s), devices_(mesh, s.layer), mover_(std::move(mover)) {
+    const auto rows = std::find_if(s.layer.dims.begin(), s.layer.dims.end(),
+                                   [](const NamedDim& dim) { return dim.name == "T"; });
+    if (rows == s.layer.dims.end()) return;
+    const std::vector<std::string>& axes = s.layouts.zigzag;
+    position_ = positions(s.layouts.order_over(axes), rows->size, mesh.size_of(axes));
+  }
 
   // Inputs, weights and the gradient of the output, cut from whole arrays.
   void give(const std::string& name, const Sharding& layout, const Block& global) {
     Copy copy{layout, {}};
+    const Block stored = as_stored(global, names(layout));
     for (int d = 0; d < devices_.count(); ++d)
-      copy.blocks.push_back(devices_.slice(d, global, layout));
+      copy.blocks.push_back(devices_.slice(d, stored, layout));
     store_[name] = {std::move(copy)};
     whole_[name] = global;
+  }
+
+  // A whole array with the rows of the sequence in the order in which devices hold them.
+  Block as_stored(const Block& global, const std::vector<std::string>& dims) const {
+    const auto rows = std::find(dims.begin(), dims.end(), "T");
+    if (rows == dims.end()) return global;
+    Block stored = global;
+    for_each(stored, [&](std::vector<int> i) {
+      const std::size_t to = stored.offset(i);
+      int& row = i[static_cast<std::size_t>(rows - dims.begin())];
+      row = position_[static_cast<std::size_t>(row)];
+      stored.data[to] = global.data[global.offset(i)];
+    });
+    return stored;
   }
 
   // The collectives of the step's end and the update come with the last micro-batch.
@@ -357,7 +378,7 @@ class Execution {
       return NormParts(*in[1], row_length(made)).forward(*in[0], scale(2), out);
     }
     if (st.kind == StatementKind::attention) {
-      return Attention(*in[0], *in[1], *in[2], made.causal).forward(out);
+      return Attention(*in[0], *in[1], *in[2], made.causal, position_).forward(out);
     }
     for (std::size_t i = 0; i < out.data.size(); ++i) {
       const double x = in[0]->data[i];
@@ -411,7 +432,7 @@ class Execution {
     if (st.kind == StatementKind::attention) {
       Block dq = *in[1], dk = *in[2], dv = *in[3];
       for (Block* block : {&dq, &dk, &dv}) std::fill(block->data.begin(), block->data.end(), 0.0);
-      Attention(*in[1], *in[2], *in[3], made.causal).backward(*in[0], dq, dk, dv);
+      Attention(*in[1], *in[2], *in[3], made.causal, position_).backward(*in[0], dq, dk, dv);
       out.data = st.out_name == operand(0)   ? dq.data
                  : st.out_name == operand(1) ? dk.data
                                              : dv.data;
@@ -432,6 +453,7 @@ class Execution {
 
   const Sharded& s_;
   Devices devices_;
+  std::vector<int> position_;                          // in the sequence, of the rows of T
   Mover mover_;                                        // empty: collectives as if by magic
   std::map<std::string, std::vector<Copy>> store_;     // as made; of gradients, the contributions
   std::map<std::string, Block> whole_;                 // as given

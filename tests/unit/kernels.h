@@ -333,16 +333,22 @@ class SoftmaxParts {
   const Block& maxima_;
 };
 
-// Attention on local [B, T, heads, H] blocks, T and H whole; head n reads key head n / group.
+// Attention of local queries to local keys and values, [B, T, heads, H] blocks whose H is whole, as
+// is T of the keys; head n reads key head n / group. Rows lie in any order: `position` says where
+// each row of the whole array stands in the sequence.
 class Attention {
  public:
-  Attention(const Block& q, const Block& k, const Block& v, bool causal)
-      : q_(q), k_(k), v_(v), group_(q.size[2] / k.size[2]), causal_(causal) {}
+  Attention(const Block& q, const Block& k, const Block& v, bool causal,
+            const std::vector<int>& position)
+      : q_(q), k_(k), v_(v), group_(q.size[2] / k.size[2]), causal_(causal), position_(position) {
+    if (k.size[1] != static_cast<int>(position.size()))
+      throw Unexecutable("attention reads a part of the keys");
+  }
 
   void forward(Block& out) const {
     each_row([&](int b, int t, int n) {
       const std::vector<double> p = probabilities(b, t, n);
-      for (int s = 0; s < positions(t); ++s) {
+      for (int s = 0; s < k_.size[1]; ++s) {
         for (int h = 0; h < q_.size[3]; ++h) {
           at(out, b, t, n, h) += p[static_cast<std::size_t>(s)] * at(v_, b, s, n / group_, h);
         }
@@ -356,7 +362,7 @@ class Attention {
       const std::vector<double> p = probabilities(b, t, n);
       std::vector<double> dp(p.size());
       double mean = 0;
-      for (int s = 0; s < positions(t); ++s) {
+      for (int s = 0; s < k_.size[1]; ++s) {
         const auto i = static_cast<std::size_t>(s);
         for (int h = 0; h < q_.size[3]; ++h) {
           dp[i] += at(dout, b, t, n, h) * at(v_, b, s, kv, h);
@@ -364,7 +370,7 @@ class Attention {
         }
         mean += p[i] * dp[i];
       }
-      for (int s = 0; s < positions(t); ++s) {
+      for (int s = 0; s < k_.size[1]; ++s) {
         const auto i = static_cast<std::size_t>(s);
         const double ds = p[i] * (dp[i] - mean) * scale;
         for (int h = 0; h < q_.size[3]; ++h) {
@@ -376,7 +382,10 @@ class Attention {
   }
 
  private:
-  int positions(int t) const { return causal_ ? t + 1 : k_.size[1]; }
+  bool sees(int t, int s) const {
+    const auto at = [&](int row) { return position_[static_cast<std::size_t>(row)]; };
+    return !causal_ || at(s) <= at(q_.start[1] + t);
+  }
   static std::size_t offset(const Block& block, int b, int t, int n, int h) {
     const auto& s = block.size;
     return static_cast<std::size_t>(((b * s[1] + t) * s[2] + n) * s[3] + h);
@@ -398,7 +407,11 @@ class Attention {
   std::vector<double> probabilities(int b, int t, int n) const {
     std::vector<double> p;
     double sum = 0;
-    for (int s = 0; s < positions(t); ++s) {
+    for (int s = 0; s < k_.size[1]; ++s) {
+      if (!sees(t, s)) {
+        p.push_back(0);
+        continue;
+      }
       double dot = 0;
       for (int h = 0; h < q_.size[3]; ++h) dot += at(q_, b, t, n, h) * at(k_, b, s, n / group_, h);
       p.push_back(std::exp(dot / std::sqrt(static_cast<double>(q_.size[3]))));
@@ -413,6 +426,7 @@ class Attention {
   const Block& v_;
   int group_;
   bool causal_;
+  const std::vector<int>& position_;
 };
 
 }  // namespace shardsim::testing

@@ -124,7 +124,8 @@ inline std::string prove(const Sharded& cut, const Mesh& mesh, const Reference& 
       const Sharding gradient = run.gradient_layout("d" + name);
       for (const auto& [what, layout] :
            {std::pair{name, cut.result.held[t]}, std::pair{"d" + name, gradient}}) {
-        const double off = difference(run.value(what, layout), expected.values.at(what));
+        const Block whole = run.as_stored(expected.values.at(what), cut.layer.tensors[t].dims);
+        const double off = difference(run.value(what, layout), whole);
         if (off <= kTolerance) continue;
         return what + " held as " + to_text(layout) + " differs by " +
                std::to_string(off / kTolerance) + " tolerances";
