@@ -640,7 +640,7 @@ TEST_CASE("dims that do not divide are padded and said") {
   CHECK(gate.before[0].bytes.v == doctest::Approx(4 * 8 * 24 * 2).epsilon(1e-12));
 }
 
-TEST_CASE("attention keeps heads and positions whole") {
+TEST_CASE("attention keeps heads whole, and queries attend where they are") {
   const std::vector<std::pair<std::string, int>> dims = {{"N", 8}, {"K", 4}, {"H", 4}};
   const std::string text = "O = attention(Q[B,T,N,H], K[B,T,K,H], V[B,T,K,H], causal)";
   const auto run = [&](const Lines& tensors, int x) {
@@ -648,14 +648,43 @@ TEST_CASE("attention keeps heads and positions whole") {
   };
   Sharded s = run({"Q[B,T_X,N,H]"}, 4);
   REQUIRE(messages(s.problems).empty());
-  CHECK(lines(collectives(s.result, Pass::forward)) ==
-        Lines{"all-gather Q over X: [B, T_X, N, H] -> [B, T, N, H]"});
+  CHECK(collectives(s.result, Pass::forward).empty());  // keys and values are whole
+  CHECK(to_text(s.result.steps[0].out) == "[B, T_X, N, H]");
+  CHECK(s.result.steps[0].flops.v == doctest::Approx(4.0 * 4 * 2 * 8 * 8 * 4 / 2).epsilon(1e-12));
+  CHECK(s.result.steps[0].imbalance == doctest::Approx(1.75).epsilon(1e-12));
   s = run({"Q[B,T,N_X,H]"}, 4);  // keys and values keep the heads that belong to the queries
   CHECK(to_text(s.result.steps[0].operands[1]) == "[B, T, K_X, H]");
   CHECK(collectives(s.result, Pass::forward).empty());
   s = run({"Q[B,T,N_X,H]"}, 8);
   CHECK(messages(s.problems) ==
         Lines{"K = 4 heads of K cannot be cut over 8 devices: 8 does not divide 4"});
+}
+
+TEST_CASE("attention over a cut sequence: the cheapest plan by hand, gathered keys by the preset") {
+  const std::string text = "O[B,T,N,H] = attention(Q[B,T,N,H], K[B,T,K,H], V[B,T,K,H], causal)";
+  Case c{model({text}, {{"N", 8}, {"K", 4}, {"H", 4}}), batch(4, 16), mesh({{"X", 4}}), {}, {}, {}};
+  const Lines gathers = {"all-gather K over X: [B, T_X, K, H] -> [B, T, K, H]",
+                         "all-gather V over X: [B, T_X, K, H] -> [B, T, K, H]"};
+  const Lines exchanges = {"all-to-all Q over X: [B, T_X, N, H] -> [B, T, N_X, H]",
+                           "all-to-all K over X: [B, T_X, K, H] -> [B, T, K_X, H]",
+                           "all-to-all V over X: [B, T_X, K, H] -> [B, T, K_X, H]"};
+  c.tensors = {"Q[B,T_X,N,H]", "K[B,T_X,K,H]", "V[B,T_X,K,H]", "O[B,T,N_X,H]"};
+  Sharded s = shard_case(c, false);
+  REQUIRE(messages(s.problems).empty());
+  CHECK(lines(collectives(s.result, Pass::forward)) == exchanges);
+  REQUIRE(s.result.steps[0].plans.size() == 3);
+  const auto price = [](const PricedPlan& p) { return p.communication + p.extra_compute; };
+  for (const PricedPlan& p : s.result.steps[0].plans)
+    CHECK(price(p) >= price(s.result.steps[0].plans[0]));
+  c.tensors = {};
+  for (const bool zigzag : {false, true}) {
+    c.presets = {preset("cp", {"X"})};
+    if (zigzag) c.presets.push_back(preset("zigzag", {}));
+    s = shard_case(c, false);
+    REQUIRE(messages(s.problems).empty());
+    CHECK(lines(collectives(s.result, Pass::forward)) == gathers);
+    CHECK(s.result.steps[0].imbalance == doctest::Approx(zigzag ? 1 : 1.75).epsilon(1e-12));
+  }
 }
 
 TEST_CASE("resharding in the order that moves least") {
