@@ -16,12 +16,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/units.h"
+#include "ir/schedule.h"
 
 namespace shardsim {
 
@@ -63,7 +65,8 @@ struct Origin {
   int to_rank = -1;  // of a pipeline, that a transfer goes to; from each of the sender's classes to
                      // the one at its place
   Purpose purpose = Purpose::pass;
-  bool memory_bound = false;  // a compute that takes as long as its memory traffic
+  bool memory_bound = false;          // a compute that takes as long as its memory traffic
+  std::optional<WorkKind> work = {};  // of the pipeline's schedule that it is part of, or ships
 };
 
 // What lies in the memory of a device.
@@ -89,12 +92,12 @@ struct MemoryDelta {
 };
 
 // From the end of `first` to the end of `last`, kernels of a communicator occupy this share of the
-// compute of devices of the class, whether or not bytes flow; computes run slower by it. However many
-// of its kernels run at once, a communicator has its share once.
+// compute of devices of the class, whether or not bytes flow; computes run slower by it. However
+// many of its kernels run at once, a communicator has its share once.
 struct Hold {
   std::uint32_t device = 0;  // class
   std::uint32_t communicator = 0;
-  double share = 0;          // in (0, 1)
+  double share = 0;  // in (0, 1)
   OpId first = {}, last = {};
 };
 

@@ -35,7 +35,8 @@ std::uint32_t DeviceStreams::origin(std::string name, std::string stream, const 
                           .stage = place.stage,
                           .to_rank = to_rank,
                           .purpose = place.purpose,
-                          .memory_bound = place.memory_bound});
+                          .memory_bound = place.memory_bound,
+                          .work = place.work});
 }
 
 void DeviceStreams::compute(Classes classes, Seconds seconds, std::uint32_t origin, ClassOps& at) {
@@ -115,7 +116,8 @@ const Occurrence& DeviceStreams::communicate(Classes classes, const Move& move,
        .pass = place.pass,
        .collective = static_cast<int>(number),
        .stage = place.stage,
-       .purpose = place.purpose});
+       .purpose = place.purpose,
+       .work = place.work});
   ClassOps& tail = tails_.try_emplace(name, start_).first->second;
   const double share = overlap_.share_of(axes);
   if (share > 0) {  // its kernels begin when the device has come, wherever the others are

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct StepPlace {
   Pass pass = Pass::forward;
   Purpose purpose = Purpose::pass;
   bool memory_bound = false;  // of a compute
+  std::optional<WorkKind> work = {};
 };
 
 class DeviceStreams {

@@ -74,7 +74,9 @@ class Lowering {
                 .stream = "compute",
                 .layer = work.stage,
                 .microbatch = work.microbatch,
-                .pass = pass_of(work)});
+                .pass = pass_of(work),
+                .stage = work.stage,
+                .work = work.kind});
     }
   }
 
@@ -103,13 +105,16 @@ class Lowering {
   }
 
   std::uint32_t add_transfer(std::string what, std::uint32_t from, std::uint32_t to,
-                             const Work& work) {
+                             const Work& work, std::optional<WorkKind> kind) {
     return ops_.add(OpKind::delay, from, costs_.p2p,
                     {.name = fmt::format("{} to rank {}", what, to),
                      .stream = fmt::format("p2p to rank {}", to),
                      .layer = work.stage,
                      .microbatch = work.microbatch,
-                     .pass = pass_of(work)});
+                     .pass = pass_of(work),
+                     .stage = work.stage,
+                     .to_rank = static_cast<int>(to),
+                     .work = kind});
   }
 
   // A stream of transfers runs in the order in which its rank makes them: one rank makes one after
@@ -124,7 +129,7 @@ class Lowering {
         ops_.waits[to].push_back(from);
         return;
       }
-      const std::uint32_t transfer = add_transfer(to_text(work), sender, receiver, work);
+      const std::uint32_t transfer = add_transfer(to_text(work), sender, receiver, work, work.kind);
       ops_.waits[transfer].push_back(from);
       ops_.waits[to].push_back(transfer);
       if (!one_at_a_time) return;
@@ -169,7 +174,7 @@ class Lowering {
       const auto& [from, to, channel] = pair;
       must(both[0].size() == both[1].size(), "every send has its receive");
       for (std::size_t k = 0; k < both[0].size(); ++k) {
-        const std::uint32_t transfer = add_transfer(std::string(1, channel), from, to, {});
+        const std::uint32_t transfer = add_transfer(std::string(1, channel), from, to, {}, {});
         for (const End& end : {both[0][k], both[1][k]}) {
           if (end.after != kNone) ops_.waits[transfer].push_back(end.after);
           ops_.waits[end.join].push_back(transfer);

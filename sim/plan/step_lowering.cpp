@@ -157,9 +157,9 @@ class StepLowering {
   void gather_pieces(int r, const Work& work, ClassOps& input) {
     const Pass pass = work.kind == WorkKind::forward ? Pass::forward : Pass::backward;
     for (std::size_t i = 0; i < run_.boundary.gather.size(); ++i) {
-      const Occurrence& once =
-          streams_.communicate(classes(r), {&run_.boundary.gather[i], run_.boundary.choices[i].row},
-                               {0, work.microbatch, work.stage, pass}, input);
+      const Occurrence& once = streams_.communicate(
+          classes(r), {&run_.boundary.gather[i], run_.boundary.choices[i].row},
+          {0, work.microbatch, work.stage, pass, Purpose::pass, false, work.kind}, input);
       chains_.memory().gathered(classes(r), run_.boundary, once, input);
     }
   }
@@ -200,7 +200,7 @@ class StepLowering {
     ClassOps& there = (forward ? forward_ : backward_)[slot(work.microbatch, stage)];
     there = of_rank(r, chain.at);
     if (to == r || blocking()) return;
-    const std::uint32_t origin = transfer_origin(to_text(work), to, work, chain.pass());
+    const std::uint32_t origin = transfer_origin(to_text(work), to, work, chain.pass(), work.kind);
     ClassOps& before = sent_.try_emplace({r, to}, there).first->second;
     const bool in_order = run_.step.mode == P2pMode::serial;
     const ClassOps made = there;
@@ -221,9 +221,10 @@ class StepLowering {
       builder_.hold({mine[k], run_.overlap.number_of("pipeline"), share, from[k], to[k]});
   }
 
-  std::uint32_t transfer_origin(std::string what, int to, const Work& work, Pass pass) {
+  std::uint32_t transfer_origin(std::string what, int to, const Work& work, Pass pass,
+                                std::optional<WorkKind> kind = {}) {
     return streams_.origin(fmt::format("{} to rank {}", what, to), "pipeline",
-                           {0, work.microbatch, work.stage, pass}, to);
+                           {0, work.microbatch, work.stage, pass, Purpose::pass, false, kind}, to);
   }
 
   // A group of blocking transfers: posted when the rank comes to it, over when all of them are.

@@ -43,7 +43,8 @@ struct WorkChain {
   bool done() const { return unit == units.size(); }
   Pass pass() const { return work.kind == WorkKind::forward ? Pass::forward : Pass::backward; }
   StepPlace place() const {  // of the current unit
-    return {units[unit].unit.layer, work.microbatch, work.stage, pass()};
+    return {units[unit].unit.layer, work.microbatch, work.stage, pass(),
+            Purpose::pass,          false,           work.kind};
   }
 };
 
