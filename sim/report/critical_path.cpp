@@ -50,30 +50,36 @@ class Sums {
   std::vector<KindTime> sums_;
 };
 
-std::size_t last_op(const Timeline& timeline) {
-  const auto last = std::max_element(timeline.end.begin(), timeline.end.end());
-  return static_cast<std::size_t>(last - timeline.end.begin());
+}  // namespace
+
+std::optional<OpId> last_awaited(const OpGraph& graph, const Timeline& timeline, OpId op) {
+  std::optional<OpId> last;
+  for (const OpId dep : graph.waits_for(op)) {
+    const auto ended = [&](OpId id) { return timeline.end[static_cast<std::size_t>(id)]; };
+    if (!last || ended(dep) > ended(*last)) last = dep;
+  }
+  return last;
 }
 
-}  // namespace
+std::vector<OpId> critical_ops(const OpGraph& graph, const Timeline& timeline) {
+  if (timeline.end.empty()) return {};
+  const auto last = std::max_element(timeline.end.begin(), timeline.end.end());
+  std::vector<OpId> path;
+  std::optional<OpId> op = OpId{static_cast<std::uint32_t>(last - timeline.end.begin())};
+  for (; op; op = last_awaited(graph, timeline, *op)) path.push_back(*op);
+  return path;
+}
 
 std::vector<KindTime> critical_path(const Run& run) {
   const std::vector<Seconds>&start = run.timeline.start, &end = run.timeline.end;
   Sums sums;
-  if (end.empty()) return {};
-  for (std::size_t op = last_op(run.timeline);;) {
+  const std::vector<OpId> ops = critical_ops(run.graph, run.timeline);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto op = static_cast<std::size_t>(ops[i]);
     sums.add(kind_of(run, run.graph.ops[op]), end[op] - start[op]);
-    std::size_t before = run.graph.size();
-    for (const OpId dep : run.graph.waits_for(OpId{static_cast<std::uint32_t>(op)})) {
-      const auto d = static_cast<std::size_t>(dep);
-      if (before == run.graph.size() || end[d] > end[before]) before = d;
-    }
-    if (before == run.graph.size()) {
-      sums.add(kWaiting, start[op]);
-      break;
-    }
-    sums.add(kWaiting, start[op] - end[before]);
-    op = before;
+    const Seconds before =
+        i + 1 < ops.size() ? end[static_cast<std::size_t>(ops[i + 1])] : Seconds{};
+    sums.add(kWaiting, start[op] - before);
   }
   std::vector<KindTime> path = sums.take();
   std::stable_sort(path.begin(), path.end(),

@@ -13,23 +13,10 @@ namespace {
 // Ranks of a pipeline and the device of each that is looked at.
 class Looked {
  public:
-  explicit Looked(const Run& run) : ranks_(run.plan.ranks) {
-    std::vector<Seconds> last(run.graph.device_classes, Seconds{-1});
-    for (std::size_t op = 0; op < run.graph.size(); ++op) {
-      Seconds& latest = last[run.graph.ops[op].device];
-      latest = std::max(latest, run.timeline.end[op]);
-    }
-    if (ranks_.empty()) {
-      ranks_.emplace_back();
-      for (std::uint32_t c = 0; c < run.graph.device_classes; ++c) ranks_[0].push_back(c);
-    }
-    rank_of_.resize(run.graph.device_classes);
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (const std::uint32_t c : ranks_[rank]) rank_of_[c] = rank;
-      devices_.push_back(*std::max_element(ranks_[rank].begin(), ranks_[rank].end(),
-                                           [&](auto a, auto b) { return last[a] < last[b]; }));
-    }
-  }
+  explicit Looked(const Run& run)
+      : ranks_(ranks_or_one(run.graph, run.plan.ranks)),
+        rank_of_(rank_of_class(run.graph, ranks_)),
+        devices_(last_devices(run.graph, run.timeline, ranks_)) {}
 
   std::size_t ranks() const { return ranks_.size(); }
   std::size_t rank_of(std::uint32_t device) const { return rank_of_[device]; }
@@ -157,6 +144,37 @@ class Running {
 };
 
 }  // namespace
+
+std::vector<std::vector<std::uint32_t>> ranks_or_one(
+    const OpGraph& graph, std::vector<std::vector<std::uint32_t>> ranks) {
+  if (!ranks.empty()) return ranks;
+  std::vector<std::uint32_t>& all = ranks.emplace_back();
+  for (std::uint32_t c = 0; c < graph.device_classes; ++c) all.push_back(c);
+  return ranks;
+}
+
+std::vector<std::size_t> rank_of_class(const OpGraph& graph,
+                                       const std::vector<std::vector<std::uint32_t>>& ranks) {
+  std::vector<std::size_t> rank_of(graph.device_classes);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    for (const std::uint32_t c : ranks[rank]) rank_of[c] = rank;
+  return rank_of;
+}
+
+std::vector<std::uint32_t> last_devices(const OpGraph& graph, const Timeline& timeline,
+                                        const std::vector<std::vector<std::uint32_t>>& ranks) {
+  std::vector<Seconds> last(graph.device_classes, Seconds{-1});
+  for (std::size_t op = 0; op < graph.size(); ++op) {
+    Seconds& latest = last[graph.ops[op].device];
+    latest = std::max(latest, timeline.end[op]);
+  }
+  std::vector<std::uint32_t> devices;
+  for (const std::vector<std::uint32_t>& classes : ranks) {
+    devices.push_back(*std::max_element(classes.begin(), classes.end(),
+                                        [&](auto a, auto b) { return last[a] < last[b]; }));
+  }
+  return devices;
+}
 
 std::string communicator_of(const CollectiveInstance& collective) {
   return fmt::format("{}", fmt::join(collective.axes, ","));

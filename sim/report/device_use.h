@@ -36,6 +36,16 @@ inline constexpr const char* kMemoryBound = "memory-bound computes";
 std::string communicator_of(const CollectiveInstance& collective);
 std::string collectives_over(std::string_view communicator);
 
+// The device classes of every rank of the pipeline; without ranks, one of all classes.
+std::vector<std::vector<std::uint32_t>> ranks_or_one(const OpGraph& graph,
+                                                     std::vector<std::vector<std::uint32_t>> ranks);
+// [device classes] its rank.
+std::vector<std::size_t> rank_of_class(const OpGraph& graph,
+                                       const std::vector<std::vector<std::uint32_t>>& ranks);
+// The device class of each rank that ends last, the first of several.
+std::vector<std::uint32_t> last_devices(const OpGraph& graph, const Timeline& timeline,
+                                        const std::vector<std::vector<std::uint32_t>>& ranks);
+
 // Of the device of each rank that ends last, one entry per rank; of one rank where the plan has
 // none. A collective occupies a device from the end of its begin to the end of its end.
 std::vector<DeviceUse> device_uses(const Run& run);

@@ -60,6 +60,7 @@ struct SliceOrigin {
   int layer = -1;       // -1: of none
   int collective = -1;  // of Plan::collectives
   Pass pass = Pass::forward;
+  char letter = 0;    // F B I W of the pipeline's schedule, O: optimizer; 0: of none
   Bytes bytes = {};   // that a collective or a transfer moves
   std::string links;  // that it takes: "x+ x-, 100 GB/s"
 };
