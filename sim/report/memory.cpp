@@ -9,20 +9,23 @@ Seconds time_of(const MemoryDelta& delta, const Timeline& timeline) {
   return (delta.at_end ? timeline.end : timeline.start)[static_cast<std::size_t>(delta.op)];
 }
 
-// Indices of the changes of every class, by time, what is given back first.
+// In the order in which they happen: by time, what is given back first.
+void sort(std::vector<std::uint32_t>& changes, const OpGraph& graph, const Timeline& timeline) {
+  std::stable_sort(changes.begin(), changes.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const MemoryDelta& x = graph.memory[a];
+    const MemoryDelta& y = graph.memory[b];
+    const Seconds tx = time_of(x, timeline), ty = time_of(y, timeline);
+    if (tx != ty) return tx < ty;
+    return (x.bytes < Bytes{}) > (y.bytes < Bytes{});
+  });
+}
+
+// Indices of the changes of every class.
 std::vector<std::vector<std::uint32_t>> by_device(const OpGraph& graph, const Timeline& timeline) {
   std::vector<std::vector<std::uint32_t>> changes(graph.device_classes);
   for (std::size_t i = 0; i < graph.memory.size(); ++i)
     changes[graph.memory[i].device].push_back(static_cast<std::uint32_t>(i));
-  for (std::vector<std::uint32_t>& of_one : changes) {
-    std::stable_sort(of_one.begin(), of_one.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const MemoryDelta& x = graph.memory[a];
-      const MemoryDelta& y = graph.memory[b];
-      const Seconds tx = time_of(x, timeline), ty = time_of(y, timeline);
-      if (tx != ty) return tx < ty;
-      return (x.bytes < Bytes{}) > (y.bytes < Bytes{});
-    });
-  }
+  for (std::vector<std::uint32_t>& of_one : changes) sort(of_one, graph, timeline);
   return changes;
 }
 
@@ -50,14 +53,23 @@ Bytes total(const MemorySplit& split) {
   return sum;
 }
 
+std::vector<MemoryPoint> memory_timeline(const OpGraph& graph, const Timeline& timeline,
+                                         std::uint32_t device) {
+  std::vector<std::uint32_t> changes;
+  for (std::size_t i = 0; i < graph.memory.size(); ++i)
+    if (graph.memory[i].device == device) changes.push_back(static_cast<std::uint32_t>(i));
+  sort(changes, graph, timeline);
+  std::vector<MemoryPoint> points;
+  walk(graph, timeline, changes, [&](const MemoryPoint& point) { points.push_back(point); });
+  return points;
+}
+
 std::vector<std::vector<MemoryPoint>> memory_timelines(const OpGraph& graph,
                                                        const Timeline& timeline) {
-  std::vector<std::vector<MemoryPoint>> points;
-  for (const std::vector<std::uint32_t>& changes : by_device(graph, timeline)) {
-    std::vector<MemoryPoint>& mine = points.emplace_back();
-    walk(graph, timeline, changes, [&](const MemoryPoint& point) { mine.push_back(point); });
-  }
-  return points;
+  std::vector<std::vector<MemoryPoint>> all;
+  for (std::uint32_t device = 0; device < graph.device_classes; ++device)
+    all.push_back(memory_timeline(graph, timeline, device));
+  return all;
 }
 
 std::vector<MemoryPeak> memory_peaks(const OpGraph& graph, const Timeline& timeline,

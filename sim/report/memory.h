@@ -23,7 +23,10 @@ struct MemoryPoint {
   MemorySplit split = {};
   OpId op = {};  // that made the last change
 };
-// [device classes] one point for each time at which the memory of a device of the class changes.
+// One point for each time at which the memory of a device of the class changes.
+std::vector<MemoryPoint> memory_timeline(const OpGraph& graph, const Timeline& timeline,
+                                         std::uint32_t device);
+// [device classes]
 std::vector<std::vector<MemoryPoint>> memory_timelines(const OpGraph& graph,
                                                        const Timeline& timeline);
 

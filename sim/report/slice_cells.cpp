@@ -47,8 +47,10 @@ void add_cells(Slices& made) {
       const auto [at, fresh] =
           known.try_emplace({origin.letter, slice.microbatch, slice.stage}, works.size());
       if (fresh) {
-        works.push_back(
-            {rank, slice.begin, slice.end, {origin.letter, slice.microbatch, slice.chunk}});
+        works.push_back({rank,
+                         slice.begin,
+                         slice.end,
+                         {origin.letter, slice.microbatch, slice.stage, slice.chunk}});
       }
       works[at->second].end = slice.end;
     }

@@ -255,7 +255,8 @@ class Collecting {
     }
   }
 
-  // Tracks by rank, class, compute first, then as streams came up; slices by track and time.
+  // Tracks by rank, class (the shown one first), compute first, then as streams came up; slices by
+  // track and time.
   void order_tracks() {
     std::vector<std::uint32_t> stream(made_.tracks.size());
     std::iota(stream.begin(), stream.end(), 0u);
@@ -266,7 +267,8 @@ class Collecting {
     std::iota(order.begin(), order.end(), 0u);
     const auto place = [&](std::uint32_t i) {
       const SliceTrack& t = made_.tracks[i];
-      return std::tuple(t.rank, t.device, t.stream != "compute", stream[i], t.lane);
+      const bool shown = made_.ranks[static_cast<std::size_t>(t.rank)].shown == t.device;
+      return std::tuple(t.rank, !shown, t.device, t.stream != "compute", stream[i], t.lane);
     };
     std::sort(order.begin(), order.end(), [&](auto a, auto b) { return place(a) < place(b); });
     std::vector<std::uint32_t> number(order.size());
@@ -302,7 +304,7 @@ class Collecting {
 };
 
 PipelineWork work_of(const Work& work, int rank, int ranks) {
-  return {letter(work.kind), work.microbatch, chunk_of(work.stage, rank, ranks)};
+  return {letter(work.kind), work.microbatch, work.stage, chunk_of(work.stage, rank, ranks)};
 }
 
 }  // namespace
@@ -314,11 +316,11 @@ std::string_view to_text(SliceGroup group) {
 
 Slices slices_of(const Run& run) {
   const Shown source{.graph = run.graph,
-                      .timeline = run.timeline,
-                      .ranks = ranks_or_one(run.graph, run.plan.ranks),
-                      .collectives = run.plan.collectives,
-                      .devices = run.plan.cluster.devices(),
-                      .classes = run.plan.fold.classes()};
+                     .timeline = run.timeline,
+                     .ranks = ranks_or_one(run.graph, run.plan.ranks),
+                     .collectives = run.plan.collectives,
+                     .devices = run.plan.cluster.devices(),
+                     .classes = run.plan.fold.classes()};
   Slices made = Collecting(source).take();
   add_cells(made);
   return made;
@@ -327,12 +329,12 @@ Slices slices_of(const Run& run) {
 Slices slices_of(const ScheduleRun& run) {
   const int ranks = run.schedule.ranks();
   Shown source{.graph = run.graph,
-                .timeline = run.timeline,
-                .ranks = {},
-                .collectives = {},
-                .devices = ranks,
-                .classes = ranks,
-                .layers = false};
+               .timeline = run.timeline,
+               .ranks = {},
+               .collectives = {},
+               .devices = ranks,
+               .classes = ranks,
+               .layers = false};
   for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ranks); ++rank)
     source.ranks.push_back({rank});
   source.overlapped.resize(run.graph.size());

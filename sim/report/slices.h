@@ -11,7 +11,8 @@
 //
 // Slices are sorted by (track, begin, end), and those of one track do not overlap: transfers
 // between ranks that are under way at once take lanes, tracks of their own. Tracks are sorted by
-// rank, then device class, compute first. All indices are into the vectors of the same Slices.
+// rank, then device class (the one that stands for the rank first), compute first. All indices are
+// into the vectors of the same Slices.
 #pragma once
 
 #include <cstdint>
@@ -92,6 +93,7 @@ struct Bubble {
 struct PipelineWork {
   char letter = 'F';  // F B I W, O: optimizer
   int microbatch = -1;
+  int stage = 0;
   int chunk = 0;
 };
 struct PipelineCell {
