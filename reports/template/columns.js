@@ -1,0 +1,48 @@
+// Columns of whole numbers, as sim/report/columns.cpp writes them: base64 of LEB128 varints. The
+// columns named below hold differences to the row before, zigzag coded.
+
+const DIFFERENCES = new Set(['begin', 'at', 'from', 'to', 'origin', 'cause']);
+
+// `Type`: the typed array of the result. Times take more than 32 bits: Float64Array is exact to 2^53.
+export function decodeColumn(base64, count, { Type = Float64Array, differences = false } = {}) {
+  const bytes = atob(base64);
+  const column = new Type(count);
+  let at = 0;
+  let before = 0;
+  for (let row = 0; row < count; ++row) {
+    let byte = bytes.charCodeAt(at++);
+    let value = byte & 127;
+    for (let scale = 128; byte > 127; scale *= 128) {
+      byte = bytes.charCodeAt(at++);
+      value += (byte & 127) * scale;
+    }
+    if (differences) {
+      value = before += value % 2 ? -(value + 1) / 2 : value / 2;
+    }
+    column[row] = value;
+  }
+  if (at !== bytes.length) {
+    throw new Error(`a column of ${count} rows has ${bytes.length} bytes, ${at} were read`);
+  }
+  return column;
+}
+
+// `types`: { column name: typed array }. A column that is missing is zero in every row.
+export function decodeColumns(columns, types) {
+  const decoded = { count: columns.count };
+  for (const [name, Type] of Object.entries(types)) {
+    decoded[name] =
+      name in columns
+        ? decodeColumn(columns[name], columns.count, { Type, differences: DIFFERENCES.has(name) })
+        : new Type(columns.count);
+  }
+  return decoded;
+}
+
+// The rows of a step function, which come without their count.
+export function decodeList(base64, differences = false) {
+  const bytes = atob(base64);
+  let count = 0;
+  for (let at = 0; at < bytes.length; ++at) count += bytes.charCodeAt(at) < 128 ? 1 : 0;
+  return decodeColumn(base64, count, { differences });
+}

@@ -1,0 +1,34 @@
+// Gaps in which a rank idles, each with the cause where it fits.
+
+import { firstAbove } from './run_model.js';
+
+const LEAST_WIDTH = 3;
+
+export function paintGaps(frame, row) {
+  const { run, rank } = row;
+  const { begin, end, text, firstOfRank } = run.bubbles;
+  const { ctx, theme, viewport } = frame;
+  const scale = viewport.pxPerSecond * run.tick_s;
+  const from = viewport.from_s / run.tick_s;
+  const to = viewport.to_s / run.tick_s;
+  ctx.fillStyle = theme.gap;
+  const last = firstOfRank[rank + 1];
+  for (let i = firstAbove(end, from, firstOfRank[rank], last); i < last && begin[i] < to; ++i) {
+    const x0 = Math.max(viewport.left, viewport.left + (begin[i] - from) * scale);
+    const x1 = Math.min(viewport.right, viewport.left + (end[i] - from) * scale);
+    if (x1 - x0 < LEAST_WIDTH) continue;
+    ctx.fillRect(x0, row.y + 2, x1 - x0, row.height - 4);
+    const label = { text: run.texts[text[i]], colour: theme.quiet, isCentred: true };
+    if (frame.labels.fits(ctx, label.text, x1 - x0)) {
+      frame.labels.add({ ...label, x: x0, y: row.y + row.height / 2, width: x1 - x0 });
+    }
+  }
+}
+
+export function gapAt({ viewport }, { run, rank }, x) {
+  const { begin, end, firstOfRank } = run.bubbles;
+  const tick = viewport.timeAt(x) / run.tick_s;
+  const last = firstOfRank[rank + 1];
+  const i = firstAbove(end, tick, firstOfRank[rank], last);
+  return i < last && begin[i] <= tick ? i : -1;
+}

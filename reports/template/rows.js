@@ -1,0 +1,58 @@
+// The rows of a page from top to bottom: what is shown of which run, and how high.
+
+import { plural } from './text.js';
+
+const HEIGHTS = { heading: 24, slices: 21, cells: 26, memory: 42, link: 20 };
+
+function trackRows(run, rank) {
+  const { label, devices } = run.ranks[rank];
+  const tracks = run.tracks.filter((track) => track.rank === rank);
+  const compute = tracks.find((track) => track.stream === 'compute');
+  const isOneDevice = tracks.every((track) => track.label === tracks[0].label);
+  const rows = tracks.map((track) => ({
+    type: 'slices',
+    run,
+    rank,
+    track,
+    showsGaps: track === compute,
+    label: isOneDevice ? track.stream : `${track.stream}, ${track.label}`,
+  }));
+  return [{ type: 'heading', run, label: `${label}, ${plural(devices, 'device')}` }, ...rows];
+}
+
+function rankRows(run, rank, { view, showsMemory }) {
+  const { label } = run.ranks[rank];
+  const rows = view === 'pipeline' ? [{ type: 'cells', run, rank, label }] : trackRows(run, rank);
+  if (showsMemory) {
+    for (const memory of run.memory.filter((one) => one.rank === rank)) {
+      rows.push({ type: 'memory', run, rank, memory, label: 'memory' });
+    }
+  }
+  return rows;
+}
+
+function linkRows(run) {
+  if (run.links.length === 0) return [];
+  const more = run.linksLeftOut > 0 ? `, ${plural(run.linksLeftOut, 'less busy link')} left out` : '';
+  const heading = { type: 'heading', run, label: `links, busiest first${more}` };
+  return [heading, ...run.links.map((link) => ({ type: 'link', run, link, label: link.name }))];
+}
+
+// Rows with their place: { type, run, label, y, height, … }. In the pipeline view a run without a
+// pipeline shows its tracks.
+export function makeRows(runs, choice) {
+  const rows = [];
+  for (const run of runs) {
+    if (runs.length > 1) rows.push({ type: 'heading', run, label: run.name, isRun: true });
+    const view = choice.view === 'pipeline' && run.cells.count === 0 ? 'timeline' : choice.view;
+    run.ranks.forEach((_, rank) => rows.push(...rankRows(run, rank, { ...choice, view })));
+    if (choice.showsLinks) rows.push(...linkRows(run));
+  }
+  let y = 0;
+  for (const row of rows) {
+    row.height ??= HEIGHTS[row.type];
+    row.y = y;
+    y += row.height;
+  }
+  return { rows, height: y };
+}
