@@ -12,6 +12,7 @@
 #include "base/problem.h"
 #include "command/arguments.h"
 #include "command/collective.h"
+#include "command/compare.h"
 #include "command/explain.h"
 #include "command/list.h"
 #include "command/phases.h"
@@ -69,6 +70,7 @@ struct Arguments {
   ExplainArguments explain;
   ScheduleArguments schedule;
   PhaseArguments phases;
+  CompareArguments compare;
   ListArguments list;
   ValidateArguments validate;
   std::string example = "llama3-70b-v5p-64";
@@ -109,8 +111,8 @@ void declare_repeated(CLI::App* sub, const char* name, std::vector<std::string>&
 }
 
 void declare_run(CLI::App& app, RunArguments& args, Found& found) {
-  CLI::App* sub =
-      app.add_subcommand("run", "simulate a run file; writes summary.json and trace.json");
+  CLI::App* sub = app.add_subcommand(
+      "run", "simulate a run file; writes its figures, its timeline as a page, and a trace");
   sub->add_option("file", args.file, "YAML run file")->required();
   declare_repeated(sub, "--set", args.set,
                    "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'");
@@ -233,8 +235,20 @@ void declare_schedule(CLI::App& app, ScheduleArguments& args, Found& found) {
                   "searched kinds: micro-batches on one stage whose activations fit a rank");
   sub->add_option("--export", args.export_file, "write the order of every rank to this file");
   sub->add_option("--out", args.out, "write trace.json to this directory");
+  sub->add_option("--html", args.html,
+                  "write a page to this file; several kinds on one time axis, at most six");
   sub->add_option("--format", args.format, "text or json (default text)");
   declare_action(sub, args, found, schedule_command, schedule_document);
+}
+
+void declare_compare(CLI::App& app, CompareArguments& args, Found& found) {
+  CLI::App* sub = app.add_subcommand("compare", "two to six runs beside each other");
+  sub->add_option("paths", args.paths,
+                  "output directories of `run`, or pages that --html or --out wrote")
+      ->required();
+  sub->add_option("--out", args.out, "write a page to this file: all on one time axis");
+  sub->add_option("--format", args.format, "text or json (default text)");
+  declare_action(sub, args, found, compare_command, compare_document);
 }
 
 void declare_phases(CLI::App& app, PhaseArguments& args, Found& found) {
@@ -274,6 +288,22 @@ void declare_validate(CLI::App& app, ValidateArguments& args, Found& found) {
   sub->callback([&args, &found] { found = {[&args] { validate_command(args); }, {}}; });
 }
 
+// As a shell reads it back: in single quotes where that is needed.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string shell_line(std::span<const std::string> arguments) {
+  std::string line = "shardsim";
+  for (const std::string& argument : arguments) line += " " + shell_word(argument);
+  return line;
+}
+
 // What --help or --version answers.
 struct Answer {
   std::string text;
@@ -286,12 +316,14 @@ Found find_command(std::span<const std::string> arguments, Arguments& args) {
   app.footer(
       "Exit status: 0 done, 1 the machine refused, 2 the input is wrong, 3 a check failed, 130 "
       "interrupted.");
+  args.run.command = args.schedule.command = args.compare.command = shell_line(arguments);
   Found found;
   declare_run(app, args.run, found);
   declare_collective(app, args.collective, found);
   declare_explain(app, args.explain, found);
   declare_schedule(app, args.schedule, found);
   declare_phases(app, args.phases, found);
+  declare_compare(app, args.compare, found);
   declare_check(app, args.check, found);
   declare_list(app, args, found);
   declare_validate(app, args.validate, found);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/gzip.h"
 #include "base/problem.h"
 #include "command/arguments.h"
 #include "command/compare_overlap.h"
@@ -154,6 +155,47 @@ Done do_run(const RunArguments& args, const Simulation& how, const std::string& 
   return done;
 }
 
+// The reports of a run as files.
+struct Written {
+  std::vector<OutputFile> files;
+  std::vector<WrittenFile> names;  // of the files
+  std::vector<std::string> stale;  // what an earlier run may have written, which would not belong
+                                   // to this summary
+  std::string left_out;  // lines that say what is not written, and why
+};
+
+void make_file(const ReportRow& row, const ReportSource& from, const std::string& out,
+               Written& written) {
+  std::string name(row.file);
+  std::string content = row.write(from);
+  std::string other = name + ".gz";
+  if (row.most_bytes > 0 && content.size() > row.most_bytes) {
+    content = gzip(content);
+    std::swap(name, other);
+  }
+  if (row.most_bytes > 0) written.stale.push_back(out + "/" + other);
+  written.files.push_back({out + "/" + name, std::move(content)});
+  written.names.push_back({name, row.help});
+}
+
+Written make_files(const RunArguments& args, const Done& done, const std::string& out) {
+  Written written;
+  for (const ReportRow& row : reports()) {
+    throw_if_interrupted();
+    if (row.file.empty()) continue;
+    if (row.most_operations > 0 && done.run.graph.size() > row.most_operations && !args.trace) {
+      for (const char* end : {"", ".gz"})
+        written.stale.push_back(fmt::format("{}/{}{}", out, row.file, end));
+      written.left_out += fmt::format(
+          "\nnot written: {}, for more than {} operations it is large; --trace writes it", row.file,
+          row.most_operations);
+      continue;
+    }
+    make_file(row, {done.run, done.metrics, args.command, written.names}, out, written);
+  }
+  return written;
+}
+
 Comparison compare(const RunArguments& args, const Simulation& how) {
   const RunSpec spec = load_with(args);
   check_plans(args, prepare(spec));
@@ -176,38 +218,24 @@ void run_command(const RunArguments& args) {
   if (!args.what_if && done.run.graph.size() <= kSmallGraph) {
     done.metrics.what_if = what_ifs(done.run, *how.engine);
   }
-  std::vector<OutputFile> files;
-  std::string left_out;
-  for (const ReportRow& row : reports()) {
-    throw_if_interrupted();
-    if (row.file.empty()) continue;
-    const std::string path = out + "/" + std::string(row.file);
-    if (row.most_operations > 0 && done.run.graph.size() > row.most_operations && !args.trace) {
-      // One of an earlier run would not belong to this summary.
-      std::filesystem::remove(path);
-      left_out += fmt::format(
-          "\nnot written: {}, for more than {} operations it is large; --trace "
-          "writes it",
-          row.file, row.most_operations);
-      continue;
-    }
-    files.push_back({path, row.write(done.run, done.metrics)});
-  }
-  write_files(files);
+  const Written written = make_files(args, done, out);
+  write_files(written.files);
+  for (const std::string& path : written.stale) std::filesystem::remove(path);
   if (args.format == "json") {
     print(to_json(summary_of(args, done.run, done.metrics)));
     return;
   }
   std::string text = run_table(done.run, done.metrics) + "\nwrote";
-  for (const OutputFile& file : files) {
-    text += fmt::format(" {} ({})", file.path,
-                        to_text(Bytes{static_cast<double>(file.content.size())}));
-  }
+  for (const WrittenFile& file : written.names) text += fmt::format(" {}/{}", out, file.name);
+  text += written.left_out;
   if (!args.what_if && done.run.graph.size() > kSmallGraph) {
-    text += "\nfor the step without a cost, as if it were free: --what-if (done by itself for small runs)";
+    text +=
+        "\nfor the step without a cost, as if it were free: --what-if (done by itself for small "
+        "runs)";
   }
-  const char* const next = left_out.empty() ? "open trace.json in ui.perfetto.dev; " : "";
-  print(fmt::format("{}{}\nnext: {}change one thing with --set KEY=VALUE\n", text, left_out, next));
+  print(fmt::format(
+      "{}\nnext: open {}/index.html in a browser; change one thing with --set KEY=VALUE\n", text,
+      out));
 }
 
 Json run_document(const RunArguments& args) {

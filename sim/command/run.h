@@ -21,6 +21,7 @@ struct RunArguments {
   std::string tokens;   // of a training, "15e12"; empty: none is asked for
   std::string compare;  // "overlap": three runs beside each other; empty: one run
   bool full = false, check = false, trace = false, what_if = false;
+  std::string command;  // the whole command line, for a shell; shown on pages
 };
 
 // A prepared run, lowered and replayed.

@@ -15,6 +15,8 @@
 #include "plan/lower_schedule.h"
 #include "plan/schedule_file.h"
 #include "plan/schedules.h"
+#include "report/page.h"
+#include "report/page_comparison.h"
 #include "report/schedule_run.h"
 
 namespace shardsim {
@@ -240,8 +242,30 @@ Reading read_arguments(const ScheduleArguments& args) {
         {argument_pos("--export", *args.export_file),
          fmt::format("expected one schedule to export, found {}", read.wanted.size()), ""});
   }
+  if (args.html && read.wanted.size() > kMostCompared) {
+    problems.push_back({argument_pos("--html", *args.html),
+                        fmt::format("expected at most {} schedules on a page, found {}",
+                                    kMostCompared, read.wanted.size()),
+                        ""});
+  }
   throw_if_any(problems);
   return read;
+}
+
+// One schedule on a page of its own, several on one time axis.
+std::string page_of(const ScheduleComparison& comparison, const std::string& command) {
+  PageData data{comparison.runs.size() == 1 ? "timeline" : "compare", "", command, {}};
+  std::vector<std::string> names;
+  for (const ScheduleRun& run : comparison.runs) {
+    names.push_back(run.kind);
+    Object summary = schedule_object(run, comparison.p2p_mode);
+    summary.emplace_back("assumptions", comparison.assumptions);
+    data.runs.push_back(page_run(run, std::move(summary), command));
+  }
+  const Schedule& first = comparison.runs.front().schedule;
+  data.title = fmt::format("{}: {} ranks, {} micro-batches", fmt::join(names, " beside "),
+                           first.ranks(), first.microbatches);
+  return timeline_page(data);
 }
 
 // Costs are of one cell; with unlike chunks that compares unlike models.
@@ -345,6 +369,7 @@ ScheduleComparison compare(const ScheduleArguments& args) {
   if (args.export_file)
     files.push_back({*args.export_file, schedule_file_text(comparison.runs.front().schedule)});
   if (args.out) files.push_back({*args.out + "/trace.json", schedule_trace(comparison)});
+  if (args.html) files.push_back({*args.html, page_of(comparison, args.command)});
   write_files(files);
   return comparison;
 }

@@ -31,12 +31,13 @@ struct CollectiveInstance {
   std::string case_text;
   std::string reason;
   Pass pass = Pass::forward;
-  int devices = 1;      // in one group
-  Bytes bytes;          // V
-  Seconds analytic;     // closed form, as if alone
-  bool exact = true;    // false: its latency term is an estimate
-  std::string formula;  // "(N-1)/(2N) * V/W1 + (N-1)*latency"
-  Seconds textbook;     // the asymptotic V/W figure; 0: not stated
+  bool moves_weights = false;  // gathers weights or reduces their gradients
+  int devices = 1;             // in one group
+  Bytes bytes;                 // V
+  Seconds analytic;            // closed form, as if alone
+  bool exact = true;           // false: its latency term is an estimate
+  std::string formula;         // "(N-1)/(2N) * V/W1 + (N-1)*latency"
+  Seconds textbook;            // the asymptotic V/W figure; 0: not stated
   std::string textbook_formula;
   std::vector<std::string> alternatives;  // not taken, each with its price
   std::string convention;  // "W1 = 100 GB/s each way, W = 2*W1 = 200 GB/s per wrapped axis"

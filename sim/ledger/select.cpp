@@ -291,12 +291,4 @@ std::optional<double> take_from(const Json& document, const Take& take,
   return numbers.front();
 }
 
-const Json* find(const Json& value, std::string_view key) {
-  const Object* object = std::get_if<Object>(&value.data);
-  if (object == nullptr) return nullptr;
-  const auto at = std::find_if(object->begin(), object->end(),
-                               [&](const auto& entry) { return entry.first == key; });
-  return at == object->end() ? nullptr : &at->second;
-}
-
 }  // namespace shardsim

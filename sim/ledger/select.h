@@ -52,7 +52,4 @@ std::optional<Take> parse_take(PlacedText text, std::vector<Problem>& problems);
 std::optional<double> take_from(const Json& document, const Take& take,
                                 std::vector<Problem>& problems);
 
-// The value of a key of an object; nullptr when there is none.
-const Json* find(const Json& value, std::string_view key);
-
 }  // namespace shardsim

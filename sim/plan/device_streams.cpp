@@ -97,6 +97,7 @@ std::size_t DeviceStreams::description(const Move& move, const CollectiveCall& c
     made.reason = c.reason;
     made.alternatives = c.alternatives;
     made.pass = pass;
+    made.moves_weights = move.of_weights;
   }
   return known->second;
 }

@@ -52,7 +52,8 @@ class DeviceStreams {
   struct Move {
     const ShardedCollective* what = nullptr;
     const AlgorithmRow* algorithm = nullptr;
-    int shift = 1;  // of a collective-permute
+    int shift = 1;            // of a collective-permute
+    bool of_weights = false;  // gathers them or reduces their gradients
   };
   // Returned is where it stands among those of its description, until the next one.
   const Occurrence& communicate(Classes classes, const Move& move, const StepPlace& place,

@@ -293,7 +293,7 @@ class StepLowering {
           if (!chains_.reduces_at_end(task) && task.role != TaskRole::update) continue;
           begin();
           if (task.role == TaskRole::update) continue;
-          streams_.communicate(classes(r), {task.collective, task.algorithm},
+          streams_.communicate(classes(r), {task.collective, task.algorithm, 1, true},
                                last_place(stage, unit.layer), at);
         }
       });
@@ -387,7 +387,7 @@ class StepLowering {
       ClassOps at = run_.overlap.updates ? one.at : updated.back().at;
       for (const Task& task : one.kind->backward) {
         if (task.role != TaskRole::update) continue;
-        streams_.communicate(classes(r), {task.collective, task.algorithm}, one.place, at);
+        streams_.communicate(classes(r), {task.collective, task.algorithm, 1, true}, one.place, at);
       }
     }
   }

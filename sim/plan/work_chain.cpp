@@ -120,8 +120,8 @@ void WorkChains::communicate(const WorkChain& chain, const UnitPass& pass, const
                              ClassOps& at, std::string_view stream) {
   StepPlace place = place_of(chain, task);
   place.layer = pass.unit.layer;  // gathers run ahead
-  const Occurrence& once =
-      streams_.communicate(chain.classes, {task.collective, task.algorithm}, place, at, stream);
+  const DeviceStreams::Move move{task.collective, task.algorithm, 1, task.role != TaskRole::work};
+  const Occurrence& once = streams_.communicate(chain.classes, move, place, at, stream);
   memory_.stamp(memory_.of(pass.unit, chain.work.kind, task), chain.classes, once, at);
 }
 
@@ -227,7 +227,8 @@ void WorkChains::reduce(const WorkChain& chain, const Bucket& bucket) {
                                       bucket.what)
                          .first->second;
   ClassOps at = bucket.ready;
-  streams_.communicate(chain.classes, {&what, bucket.algorithm}, chain.place(), at, " reduce");
+  streams_.communicate(chain.classes, {&what, bucket.algorithm, 1, true}, chain.place(), at,
+                       " reduce");
 }
 
 }  // namespace shardsim

@@ -2,19 +2,40 @@
 
 #include <array>
 
+#include "report/page.h"
+
 namespace shardsim {
 
 namespace {
 
-std::string summary_file(const Run& run, const Metrics& metrics) {
-  return to_json(run_summary(run, metrics));
+std::string table_of(const ReportSource& from) {
+  return run_table(from.run, from.metrics);
+}
+std::string summary_file(const ReportSource& from) {
+  return to_json(run_summary(from.run, from.metrics));
+}
+std::string trace_file(const ReportSource& from) {
+  return trace_json(from.run, from.metrics);
 }
 
-constexpr std::array<ReportRow, 3> kReports = {{
-    {"table", "", "the result on the terminal", run_table},
+std::string timeline_file(const ReportSource& from) {
+  PageData data{"timeline", from.run.name, from.command, {}};
+  data.runs.push_back(
+      page_run(from.run, from.metrics, run_summary(from.run, from.metrics), from.command));
+  return timeline_page(data);
+}
+
+std::string index_file(const ReportSource& from) {
+  return index_page(run_summary(from.run, from.metrics), from.files, from.command);
+}
+
+constexpr std::array<ReportRow, 5> kReports = {{
+    {"table", "", "the result on the terminal", table_of},
     {"summary", "summary.json", "every figure, keys with their unit", summary_file},
     {"trace", "trace.json", "timeline for Perfetto (ui.perfetto.dev) or chrome://tracing",
-     trace_json, 500'000},
+     trace_file, 500'000, std::size_t{32} << 20},
+    {"timeline", "timeline.html", "timeline and pipeline view, in a browser", timeline_file},
+    {"index", "index.html", "what there is, in a browser", index_file},
 }};
 
 }  // namespace

@@ -43,7 +43,9 @@ Array form_list(const ScheduleRun& run) {
   return forms;
 }
 
-Object run_object(const ScheduleRun& run, const std::string& p2p_mode) {
+}  // namespace
+
+Object schedule_object(const ScheduleRun& run, const std::string& p2p_mode) {
   const CellCosts& costs = run.costs;
   return Object{{"kind", run.kind},
                 {"stages", run.schedule.ranks()},
@@ -67,17 +69,15 @@ Object run_object(const ScheduleRun& run, const std::string& p2p_mode) {
                 {"ranks", rank_list(run)}};
 }
 
-}  // namespace
-
 Json schedule_json(const ScheduleComparison& comparison) {
   Object json = {{"schema", kSchema}};
   if (comparison.runs.size() == 1) {
-    for (auto& entry : run_object(comparison.runs.front(), comparison.p2p_mode))
+    for (auto& entry : schedule_object(comparison.runs.front(), comparison.p2p_mode))
       json.push_back(std::move(entry));
   } else {
     Array runs;
     for (const ScheduleRun& run : comparison.runs)
-      runs.push_back(run_object(run, comparison.p2p_mode));
+      runs.push_back(schedule_object(run, comparison.p2p_mode));
     json.emplace_back("schedules", std::move(runs));
   }
   json.emplace_back("assumptions", comparison.assumptions);

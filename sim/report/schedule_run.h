@@ -67,6 +67,8 @@ std::string schedule_text(const ScheduleComparison& comparison);
 // columns shows its beginning and its end.
 std::string schedule_picture(const ScheduleRun& run, int width);
 
+// Of one run its figures.
+Object schedule_object(const ScheduleRun& run, const std::string& p2p_mode);
 // Of one run its object; of several {"schedules": […]}.
 Json schedule_json(const ScheduleComparison& comparison);
 

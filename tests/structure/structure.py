@@ -25,6 +25,7 @@ DOORS = {
     "nlohmann/": ["report/json.cpp"],
     "CLI/": ["command/command_line.cpp"],
     "sqlite3": ["sweep/store.cpp"],
+    "zlib.h": ["base/gzip.cpp"],
     "doctest/": [],
     "benchmark/": [],
 }
