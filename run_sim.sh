@@ -37,11 +37,12 @@ install_missing() {
   need_tool g++ g++
   need_tool cmake cmake
   need_tool ninja ninja-build
+  need_tool python3 python3
+  need_tool esbuild esbuild
   for library in libsimgrid-dev libboost-graph-dev libyaml-cpp-dev libfmt-dev libcli11-dev \
-    nlohmann-json3-dev doctest-dev; do
+    nlohmann-json3-dev doctest-dev zlib1g-dev node-d3; do
     need_library "$library"
   done
-  if [ "$1" = test ]; then need_tool python3 python3; fi
   if [ "$1" = bench ]; then need_library libbenchmark-dev; fi
   [ -n "$missing" ] || return 0
 
