@@ -4,24 +4,24 @@
 // does not paint the rows again. They stay in place while the box around them scrolls over the rows.
 
 import { AXIS_HEIGHT, axisTicks, paintAxis, paintGrid } from './axis.js';
-import { Batches } from './batches.js';
 import { element } from './dom.js';
 import { paintFrames } from './paint_cells.js';
 import { Labels } from './labels.js';
+import { textOn } from './palette.js';
 import { PAINTERS, paintGutter } from './row_types.js';
+import { Strips } from './strips.js';
 import { themeColours } from './theme.js';
-import { ThinSlices } from './thin_slices.js';
 import { Viewport } from './viewport.js';
 
 const FONT = '12px system-ui, "DejaVu Sans", sans-serif';
 const LEAST_HEIGHT = 160;
+const BORDER = 1;  // of the scroller, style.css
 
 export class Chart {
   #isScheduled = false;
   #isStale = true;
-  #batches = new Batches();
-  #labels = new Labels();
-  #thin = new ThinSlices(this.#batches);
+  #labels = new Labels(FONT);
+  #strips = new Strips();
 
   // `paintOverlay(frame)` paints what lies above the rows.
   constructor({ span_s, label, paintOverlay, onMove }) {
@@ -74,7 +74,7 @@ export class Chart {
   layOut() {
     const most = Math.max(LEAST_HEIGHT, Math.round(innerHeight * 0.72));
     const height = Math.min(this.contentHeight, most);
-    this.scroller.style.height = `${height}px`;
+    this.scroller.style.height = `${height + 2 * BORDER}px`;
     this.surface.style.height = `${height}px`;
     this.spacer.style.height = `${this.contentHeight - height}px`;
     this.width = this.scroller.clientWidth;
@@ -147,11 +147,21 @@ export class Chart {
       colours: this.colours,
       sliceInks: this.sliceInks,
       cellInks: this.cellInks,
-      batches: this.#batches,
       labels: this.#labels,
-      thin: this.#thin,
+      strips: this.#strips,
       frames: [],
+      labelInside: (row, x0, x1, label) => this.#labelInside(row, x0, x1, label),
     };
+  }
+
+  // A text on its ink between two pixels of the time axis. `isWhole`: not cut.
+  #labelInside(row, x0, x1, { text, ink, isWhole, isCentred }) {
+    const { left, right } = this.viewport;
+    const x = left + Math.max(x0, 0);
+    const width = Math.min(left + x1 - 1, right) - x;
+    const label = { text, colour: textOn(this.colours[ink]), isCentred, padding: isWhole ? 0.5 : 4 };
+    if (isWhole && !this.#labels.fits(text, width, label.padding)) return;
+    this.#labels.add({ ...label, x, y: row.y + row.height / 2, width });
   }
 
   #paintRows() {
@@ -163,11 +173,13 @@ export class Chart {
     const seen = this.rows.filter(
       (row) => row.y + row.height > this.scrollTop && row.y < this.scrollTop + this.height,
     );
+    const ratio = devicePixelRatio || 1;
+    this.#strips.start(this.colours, viewport.right - viewport.left, ratio, seen.length);
     paintGrid(frame, ticks);
     ctx.save();
     ctx.translate(0, AXIS_HEIGHT - this.scrollTop);
     for (const row of seen) PAINTERS[row.type]?.(frame, row);
-    this.#batches.flush(ctx, this.colours);
+    this.#strips.flush(ctx, viewport.left);
     paintFrames(frame);
     this.#labels.flush(ctx);
     for (const row of seen) paintGutter(frame, row);

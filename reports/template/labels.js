@@ -5,11 +5,16 @@ const PADDING = 4;  // px on either side
 
 export class Labels {
   #widths = new Map();
+  #ruler = document.createElement('canvas').getContext('2d');
   #list = [];
 
+  constructor(font) {
+    this.#ruler.font = font;
+  }
+
   // Whether the whole of `text` fits into `room` px.
-  fits(ctx, text, room, padding = PADDING) {
-    return this.#widthOf(ctx, text) + 2 * padding <= room;
+  fits(text, room, padding = PADDING) {
+    return this.#widthOf(text) + 2 * padding <= room;
   }
 
   // { text, colour, x, y (of the middle), width, isCentred, padding }
@@ -20,26 +25,26 @@ export class Labels {
   flush(ctx) {
     let colour = '';
     for (const label of this.#list) {
-      const text = this.#cut(ctx, label.text, label.width - 2 * label.padding);
+      const text = this.#cut(label.text, label.width - 2 * label.padding);
       if (text === '') continue;
       if (label.colour !== colour) ctx.fillStyle = colour = label.colour;
-      const free = label.width - this.#widthOf(ctx, text);
+      const free = label.width - this.#widthOf(text);
       ctx.fillText(text, label.x + (label.isCentred ? free / 2 : label.padding), label.y);
     }
     this.#list.length = 0;
   }
 
-  #widthOf(ctx, text) {
+  #widthOf(text) {
     let width = this.#widths.get(text);
     if (width === undefined) {
       if (this.#widths.size > 20000) this.#widths.clear();
-      this.#widths.set(text, (width = ctx.measureText(text).width));
+      this.#widths.set(text, (width = this.#ruler.measureText(text).width));
     }
     return width;
   }
 
-  #cut(ctx, text, room) {
-    const width = this.#widthOf(ctx, text);
+  #cut(text, room) {
+    const width = this.#widthOf(text);
     if (width <= room) return text;
     const letters = Math.floor((text.length * room) / width) - 1;
     return letters < 2 ? '' : `${text.slice(0, letters)}…`;

@@ -1,64 +1,51 @@
 // The pipeline view: one row per rank, a cell per work with the number of its micro-batch; later
 // chunks lighter, the two works of an overlapped pair in one frame, white gaps where the rank idles.
 
-import { FULL } from './batches.js';
 import { FAINT, cellHalves } from './inks.js';
 import { paintGaps } from './paint_gaps.js';
-import { textOn } from './palette.js';
 import { firstAbove } from './run_model.js';
 
-const THIN = 1.5;
+const LEAST_FRAME = 6;  // px
 
 export function paintCells(frame, row) {
   const { run, rank } = row;
   const { begin, end, second_code, firstOfRank } = run.cells;
-  const { viewport, thin } = frame;
-  const [firstInks, secondInks] = frame.cellInks[run.index];
+  const { viewport, strips } = frame;
+  const inks = frame.cellInks[run.index];
   const scale = viewport.pxPerSecond * run.tick_s;
   const from = viewport.from_s / run.tick_s;
   const to = viewport.to_s / run.tick_s;
   paintGaps(frame, row);
 
   const last = firstOfRank[rank + 1];
-  thin.startRow(row.y + 2, row.height - 4);
+  strips.startRow(row.y + 2, row.height - 4);
   for (let i = firstAbove(end, from, firstOfRank[rank], last); i < last && begin[i] < to; ++i) {
-    const x = viewport.left + (begin[i] - from) * scale;
-    const width = (end[i] - begin[i]) * scale;
-    if (width < THIN) {
-      thin.add(x, width, firstInks[i]);
-      continue;
-    }
+    const x0 = (begin[i] - from) * scale;
+    const x1 = (end[i] - from) * scale;
     const halves = cellHalves(run, i);
-    const inks = [firstInks[i], secondInks[i]];
-    halves.forEach((half, part) => {
-      const share = width / halves.length;
-      paintHalf(frame, row, half, inks[part], x + part * share, share);
+    const share = (x1 - x0) / halves.length;
+    halves.forEach(({ code, microbatch }, part) => {
+      const ink = inks[part][i];
+      const [left, right] = [x0 + part * share, x0 + (part + 1) * share];
+      strips.add(left, right, ink);
+      if (ink === FAINT) return;
+      const text = code === 'O' ? 'opt' : String(microbatch);
+      frame.labelInside(row, left, right, { text, ink, isCentred: true, isWhole: true });
     });
-    if (second_code[i] !== 0) frame.frames.push({ x, y: row.y + 2, width, height: row.height - 4 });
+    if (second_code[i] !== 0) frame.frames.push({ row, x0, x1 });
   }
-  thin.endRow();
-}
-
-function paintHalf(frame, row, { code, microbatch }, ink, x, width) {
-  const { viewport } = frame;
-  const x0 = Math.max(x, viewport.left);
-  const x1 = Math.min(x + width - (width > 4 ? 1 : 0), viewport.right);
-  if (x1 <= x0) return;
-  frame.batches.add(ink, FULL, x0, row.y + 2, x1 - x0, row.height - 4);
-  const label = { text: code === 'O' ? 'opt' : String(microbatch), isCentred: true, padding: 0.5 };
-  if (ink === FAINT || !frame.labels.fits(frame.ctx, label.text, x1 - x0, label.padding)) return;
-  const colour = textOn(frame.colours[ink]);
-  frame.labels.add({ ...label, colour, x: x0, y: row.y + row.height / 2, width: x1 - x0 });
+  strips.endRow();
 }
 
 // Frames of overlapped pairs, over the cells.
 export function paintFrames({ ctx, theme, viewport, frames }) {
   ctx.strokeStyle = theme.ink;
   ctx.lineWidth = 1.5;
-  for (const { x, y, width, height } of frames) {
-    if (width < 6) continue;
-    const x0 = Math.max(x, viewport.left - 2);
-    ctx.strokeRect(x0, y, Math.min(x + width - 1, viewport.right + 2) - x0, height);
+  for (const { row, x0, x1 } of frames) {
+    if (x1 - x0 < LEAST_FRAME) continue;
+    const left = viewport.left + Math.max(x0, -2);
+    const right = Math.min(viewport.left + x1 - 1, viewport.right + 2);
+    ctx.strokeRect(left, row.y + 2, right - left, row.height - 4);
   }
 }
 

@@ -19,7 +19,7 @@ export function paintGaps(frame, row) {
     if (x1 - x0 < LEAST_WIDTH) continue;
     ctx.fillRect(x0, row.y + 2, x1 - x0, row.height - 4);
     const label = { text: run.texts[text[i]], colour: theme.quiet, isCentred: true };
-    if (frame.labels.fits(ctx, label.text, x1 - x0)) {
+    if (frame.labels.fits(label.text, x1 - x0)) {
       frame.labels.add({ ...label, x: x0, y: row.y + row.height / 2, width: x1 - x0 });
     }
   }

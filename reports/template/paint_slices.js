@@ -1,45 +1,31 @@
 // A track: slices of one stream of a device, over the gaps in which its rank idles.
 
-import { FULL } from './batches.js';
 import { FAINT } from './inks.js';
 import { paintGaps } from './paint_gaps.js';
-import { textOn } from './palette.js';
 import { firstAbove, sliceName } from './run_model.js';
 
-const THIN = 1.5;  // px
-const LEAST_LABEL = 26;
+const LEAST_LABEL = 26;  // px
 
 export function paintSlices(frame, row) {
   if (row.showsGaps) paintGaps(frame, row);
   const { run, track } = row;
   const { begin, end } = run.slices;
-  const { batches, thin, viewport } = frame;
+  const { strips, viewport } = frame;
   const inks = frame.sliceInks[run.index];
-  const { left, right } = viewport;
   const scale = viewport.pxPerSecond * run.tick_s;
   const from = viewport.from_s / run.tick_s;
   const to = viewport.to_s / run.tick_s;
-  const y = row.y + 2;
-  const height = row.height - 4;
-  thin.startRow(y, height);
+  strips.startRow(row.y + 2, row.height - 4);
   let i = firstAbove(end, from, track.first, track.last);
   for (; i < track.last && begin[i] < to; ++i) {
-    const x = left + (begin[i] - from) * scale;
-    const width = (end[i] - begin[i]) * scale;
-    if (width < THIN) {
-      thin.add(x, width, inks[i]);
-      continue;
-    }
-    const x0 = Math.max(x, left);
-    const x1 = Math.min(x + width - (width > 4 ? 1 : 0), right);
-    batches.add(inks[i], FULL, x0, y, x1 - x0, height);
+    const x0 = (begin[i] - from) * scale;
+    const x1 = (end[i] - from) * scale;
+    strips.add(x0, x1, inks[i]);
     if (x1 - x0 >= LEAST_LABEL && inks[i] !== FAINT) {
-      const colour = textOn(frame.colours[inks[i]]);
-      const text = sliceName(run, i);
-      frame.labels.add({ text, colour, x: x0, y: y + height / 2, width: x1 - x0 });
+      frame.labelInside(row, x0, x1, { text: sliceName(run, i), ink: inks[i] });
     }
   }
-  thin.endRow();
+  strips.endRow();
 }
 
 // The slice at a pixel, or within two: of several one that is not faint, then the longest.

@@ -2,7 +2,9 @@
 
 import { plural } from './text.js';
 
-const HEIGHTS = { heading: 24, slices: 21, cells: 26, memory: 42, link: 20 };
+const HEIGHTS = { heading: 24, slices: 21, cells: 24, memory: 42, link: 20 };  // px
+const MOST_CELL = 40;
+const CELLS = 480;  // few rows of cells share this height
 
 function trackRows(run, rank) {
   const { label, devices } = run.ranks[rank];
@@ -48,9 +50,11 @@ export function makeRows(runs, choice) {
     run.ranks.forEach((_, rank) => rows.push(...rankRows(run, rank, { ...choice, view })));
     if (choice.showsLinks) rows.push(...linkRows(run));
   }
+  const cells = rows.filter((row) => row.type === 'cells').length;
+  const heights = { ...HEIGHTS, cells: Math.max(HEIGHTS.cells, Math.min(MOST_CELL, CELLS / cells)) };
   let y = 0;
   for (const row of rows) {
-    row.height ??= HEIGHTS[row.type];
+    row.height = heights[row.type];
     row.y = y;
     y += row.height;
   }
