@@ -37,7 +37,7 @@ def source_hash(text):
 def page_parts(program, page):
     """The page as (text, slot after it)."""
     style = esbuild(program, "style.css")
-    script = esbuild(program, f"{page}.js", "--bundle", "--format=iife", "--target=es2020", "--charset=ascii")
+    script = esbuild(program, f"{page}.js", "--bundle", "--format=iife", "--target=es2022", "--charset=ascii")
     for name, text, end in (("style.css", style, "</style"), (f"{page}.js", script, "</script")):
         if end in text or "<!--" in text:
             sys.exit(f"bundle.py: {name}: expected no {end} and no <!-- in what is inlined, found one")

@@ -298,9 +298,24 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+// Where output goes is left open, so that pages do not depend on where they are.
 std::string shell_line(std::span<const std::string> arguments) {
   std::string line = "shardsim";
-  for (const std::string& argument : arguments) line += " " + shell_word(argument);
+  std::string before;
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    const std::string option = argument.substr(0, equals);
+    const bool goes_out = option == "--out" || option == "--html";
+    const char* const place = argument.ends_with(".html") ? "page.html" : "out";
+    if (before == "--out" || before == "--html") {
+      line += std::string(" ") + place;
+    } else if (goes_out && equals != std::string::npos) {
+      line += " " + option + " " + place;
+    } else {
+      line += " " + shell_word(argument);
+    }
+    before = argument;
+  }
   return line;
 }
 

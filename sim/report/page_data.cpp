@@ -90,10 +90,7 @@ Array track_list(const Slices& made) {
   Array tracks;
   for (const SliceTrack& track : made.tracks) {
     tracks.push_back(
-        Object{{"rank", track.rank},
-               {"label", track.label},
-               {"stream", track.lane == 0 ? track.stream
-                                          : fmt::format("{} {}", track.stream, track.lane + 1)}});
+        Object{{"rank", track.rank}, {"label", track.label}, {"stream", track.stream}});
   }
   return tracks;
 }

@@ -1,5 +1,7 @@
 #include "report/page_strips.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -59,8 +61,10 @@ void add_memory(const Run& run, const Metrics& metrics, const Slices& made, cons
                 Object& page) {
   Array ranks;
   for (std::size_t rank = 0; rank < metrics.memory.size(); ++rank) {
+    const std::uint32_t device = metrics.memory[rank].device;
+    const bool several = rank < run.plan.ranks.size() && run.plan.ranks[rank].size() > 1;
     const std::vector<MemoryPoint> points =
-        few_points(memory_timeline(run.graph, run.timeline, metrics.memory[rank].device), made.end,
+        few_points(memory_timeline(run.graph, run.timeline, device), made.end,
                    [](const MemoryPoint& point) { return total(point.split); });
     if (points.empty()) continue;
     Array kinds, bytes;
@@ -78,7 +82,7 @@ void add_memory(const Run& run, const Metrics& metrics, const Slices& made, cons
     const Bytes limit = run.workload ? run.workload->memory : Bytes{};
     ranks.push_back(
         Object{{"rank", static_cast<int>(rank)},
-               {"label", made.ranks[rank].label},
+               {"label", several ? fmt::format("device class {}", device) : std::string()},
                {"limit_bytes", limit > Bytes{} ? Json(limit / Bytes{1}) : Json(nullptr)},
                {"kinds", std::move(kinds)},
                {"at", at.text()},

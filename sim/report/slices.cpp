@@ -28,7 +28,7 @@ struct Shown {
   std::span<const CollectiveInstance> collectives;
   int devices = 1;
   int classes = 1;
-  bool layers = true;                 // origins say a layer; of a schedule they say the stage
+  bool of_schedule = false;           // origins say the stage as their layer; a class is a rank
   std::vector<bool> overlapped = {};  // [ops] two works at once; empty: none
 };
 
@@ -131,11 +131,10 @@ class Collecting {
   }
 
   std::string label(std::uint32_t device) const {
-    if (source_.ranks.size() == source_.graph.device_classes && source_.ranks.size() > 1)
-      return fmt::format("rank {}", rank_of_[device]);
+    if (source_.of_schedule) return fmt::format("rank {}", rank_of_[device]);
     if (source_.classes == 1) return fmt::format("every device (one class of {})", source_.devices);
     if (source_.ranks.size() < 2) return fmt::format("device class {}", device);
-    return fmt::format("rank {} · device class {}", rank_of_[device], device);
+    return fmt::format("rank {}, device class {}", rank_of_[device], device);
   }
 
   void add(std::uint32_t device, const Origin& from, std::uint32_t shared_origin, Seconds begin,
@@ -163,7 +162,7 @@ class Collecting {
       const std::uint32_t shared_origin = origin(op.origin, [&](const Origin& from) {
         SliceOrigin to;
         to.kind = kind(both ? "forward+backward" : compute_kind(from), SliceGroup::compute);
-        to.layer = source_.layers ? from.layer : -1;
+        to.layer = source_.of_schedule ? -1 : from.layer;
         return to;
       });
       add(op.device, source_.graph.origins[op.origin], shared_origin, start(OpId{i}), OpId{i},
@@ -334,7 +333,7 @@ Slices slices_of(const ScheduleRun& run) {
                .collectives = {},
                .devices = ranks,
                .classes = ranks,
-               .layers = false};
+               .of_schedule = true};
   for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ranks); ++rank)
     source.ranks.push_back({rank});
   source.overlapped.resize(run.graph.size());

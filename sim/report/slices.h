@@ -1,7 +1,7 @@
 // Slices: ONE model of what is shown over time, whoever draws it (pages, pictures, traces, the
 // terminal). A slice is an interval on a track, what it is and what it waited for:
 //
-//   track   rank 0 · device class 3, stream "compute" | "T" | "pipeline" …
+//   track   rank 0, device class 3, stream "compute" | "T" | "pipeline" …
 //   slice   a compute, a collective (one of its groups), a transfer between ranks
 //   cause   the slice that it waited for last, found through joins and pauses; its begin may be
 //           later than the cause's end by pauses only
@@ -49,7 +49,7 @@ struct SliceRank {
 struct SliceTrack {
   int rank = 0;
   std::uint32_t device = 0;  // class
-  std::string label;         // "rank 0 · device class 3"
+  std::string label;         // "rank 0, device class 3"
   std::string stream;        // "compute", "X", "pipeline"
   int lane = 0;              // of transfers that overlap
 };
