@@ -72,7 +72,7 @@ std::string figure_table(const Json& summary) {
 
 // Of a run its stages, of a schedule its ranks.
 std::string rank_table(const Json& summary) {
-  TableRows stages = {{{"stage"},
+  TableRows stages = {{{"stage", true},
                        {"busy", true},
                        {"idle", true},
                        {"begins", true},
@@ -83,7 +83,7 @@ std::string rank_table(const Json& summary) {
                       time_at(stage, "first_s"), time_at(stage, "last_s"),
                       bytes_at(stage, "peak_memory_bytes")});
   }
-  TableRows ranks = {{{"rank"},
+  TableRows ranks = {{{"rank", true},
                       {"busy", true},
                       {"idle", true},
                       {"begins", true},

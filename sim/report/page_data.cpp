@@ -17,7 +17,7 @@ namespace shardsim {
 
 namespace {
 
-constexpr std::size_t kMostSlices = 1'000'000;
+constexpr std::size_t kMostSlices = 300'000;
 
 // Texts that many rows name.
 class Texts {
@@ -183,12 +183,18 @@ Object page_part(const std::string& name, const char* kind, const std::string& c
                 {"cells", std::move(cells)}};
 }
 
-// summary.json with its first collectives.
+// A summary without what the page has otherwise: with its first collectives, and without the order
+// of every rank, which its cells are.
 Json cut_summary(Json summary) {
   for (auto& [key, value] : std::get<Object>(summary.data)) {
-    if (key != "collectives") continue;
-    Array& all = std::get<Array>(value.data);
-    if (all.size() > kMostCollectivesShown) all.resize(kMostCollectivesShown);
+    if (key == "collectives") {
+      Array& all = std::get<Array>(value.data);
+      if (all.size() > kMostCollectivesShown) all.resize(kMostCollectivesShown);
+    } else if (key == "ranks") {
+      for (Json& rank : std::get<Array>(value.data))
+        std::erase_if(std::get<Object>(rank.data),
+                      [](const auto& one) { return one.first == "order"; });
+    }
   }
   return summary;
 }
@@ -206,7 +212,7 @@ Object page_run(const Run& run, const Metrics& metrics, Json summary, const std:
 
 Object page_run(const ScheduleRun& run, Json summary, const std::string& command) {
   const Detail detail = with_detail(slices_of(run), kMostSlices);
-  Object page = page_part(run.kind, "schedule", command, std::move(summary), detail);
+  Object page = page_part(run.kind, "schedule", command, cut_summary(std::move(summary)), detail);
   page.emplace_back("memory", Array{});
   page.emplace_back("links", Array{});
   page.emplace_back("links_left_out", 0);

@@ -31,7 +31,7 @@ inline constexpr const char* kPageSchema = "shardsim-page-1";
 inline constexpr std::size_t kMostCollectivesShown = 50;
 
 // One element of "runs". `summary`: of a run its summary.json, of which the first collectives are
-// kept; of a schedule its element of `schedule --format json`.
+// kept; of a schedule its element of `schedule --format json`, without the order of every rank.
 Object page_run(const Run& run, const Metrics& metrics, Json summary, const std::string& command);
 Object page_run(const ScheduleRun& run, Json summary, const std::string& command);
 

@@ -31,10 +31,10 @@ std::string index_file(const ReportSource& from) {
 
 constexpr std::array<ReportRow, 5> kReports = {{
     {"table", "", "the result on the terminal", table_of},
+    {"timeline", "timeline.html", "timeline and pipeline view, in a browser", timeline_file},
     {"summary", "summary.json", "every figure, keys with their unit", summary_file},
     {"trace", "trace.json", "timeline for Perfetto (ui.perfetto.dev) or chrome://tracing",
      trace_file, 500'000, std::size_t{32} << 20},
-    {"timeline", "timeline.html", "timeline and pipeline view, in a browser", timeline_file},
     {"index", "index.html", "what there is, in a browser", index_file},
 }};
 

@@ -18,14 +18,14 @@ class BubbleFinder {
     std::size_t next = 0;
     for (int rank = 0; rank < static_cast<int>(made_.ranks.size()); ++rank) {
       std::vector<std::uint32_t> computes;
-      std::uint32_t last = kNoSlice;  // of what else the rank does, what ends last
+      std::uint32_t last = kNoSlice;  // of its collectives, the one that ends last
       for (; next < made_.slices.size() && track(next).rank == rank; ++next) {
         const auto i = static_cast<std::uint32_t>(next);
-        if (!computes_at(i)) {
-          if (last == kNoSlice || made_.slices[i].end > made_.slices[last].end) last = i;
-        } else if (track(i).device == made_.ranks[static_cast<std::size_t>(rank)].shown) {
+        const bool collective = group(i) == SliceGroup::communication;
+        if (collective && (last == kNoSlice || made_.slices[i].end > made_.slices[last].end))
+          last = i;
+        if (computes_at(i) && track(i).device == made_.ranks[static_cast<std::size_t>(rank)].shown)
           computes.push_back(i);
-        }
       }
       find_on(rank, computes, last);
     }

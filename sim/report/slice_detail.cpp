@@ -39,6 +39,18 @@ std::size_t count_of(const std::vector<Item>& items, Seconds grain) {
   return count;
 }
 
+// The finest of step/2^k that leaves at most `most`; half of the step where none does.
+template <class Item>
+Seconds finest_grain(const std::vector<Item>& items, std::size_t most, Seconds step) {
+  const auto grain = [&](int k) { return step * (1.0 / static_cast<double>(1u << k)); };
+  int good = 1, bad = kFinest + 1;
+  while (bad - good > 1) {
+    const int k = (good + bad) / 2;
+    (count_of(items, grain(k)) > most ? bad : good) = k;
+  }
+  return grain(good);
+}
+
 // Merged in place; number[i] is where item i went.
 template <class Item>
 std::vector<std::uint32_t> merge(std::vector<Item>& items, std::size_t most, Seconds step) {
@@ -47,16 +59,14 @@ std::vector<std::uint32_t> merge(std::vector<Item>& items, std::size_t most, Sec
     for (std::uint32_t i = 0; i < number.size(); ++i) number[i] = i;
     return number;
   }
-  int k = kFinest;
-  const auto grain = [&] { return step * (1.0 / static_cast<double>(1u << k)); };
-  while (k > 1 && count_of(items, grain()) > most) --k;
+  const Seconds grain = finest_grain(items, most, step);
   std::vector<Item> kept;
   std::vector<Seconds> longest;
   std::size_t first = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     Item& item = items[i];
     const Seconds takes = item.end - item.begin;
-    if (i == 0 || !same(items[first], item, grain())) {
+    if (i == 0 || !same(items[first], item, grain)) {
       first = i;
       kept.push_back(item);
       longest.push_back(takes);
@@ -96,6 +106,21 @@ void renumber(Slices& made, const std::vector<std::uint32_t>& number) {
     if (bubble.cause != kNoSlice) bubble.cause = number[bubble.cause];
 }
 
+// Origins that no slice has any more go.
+void drop_origins(Slices& made) {
+  constexpr std::uint32_t kUnused = 0xffffffffu;
+  std::vector<std::uint32_t> number(made.origins.size(), kUnused);
+  for (const Slice& slice : made.slices) number[slice.origin] = 0;
+  std::vector<SliceOrigin> kept;
+  for (std::size_t i = 0; i < number.size(); ++i) {
+    if (number[i] == kUnused) continue;
+    number[i] = static_cast<std::uint32_t>(kept.size());
+    kept.push_back(std::move(made.origins[i]));
+  }
+  made.origins = std::move(kept);
+  for (Slice& slice : made.slices) slice.origin = number[slice.origin];
+}
+
 }  // namespace
 
 Detail with_detail(Slices all, std::size_t most) {
@@ -108,9 +133,10 @@ Detail with_detail(Slices all, std::size_t most) {
     for (std::size_t i = 0; i < slices; ++i)
       if (critical[i]) all.slices[number[i]].critical = true;
     renumber(all, number);
+    drop_origins(all);
   }
-  merge(all.bubbles, most, all.end);
-  merge(all.cells, most, all.end);
+  merge(all.bubbles, most / 2, all.end);
+  merge(all.cells, most / 2, all.end);
   detail.slices_left_out = slices - all.slices.size();
   detail.shown = std::move(all);
   return detail;

@@ -81,7 +81,7 @@ class Collecting {
         last_devices(source_.graph, source_.timeline, source_.ranks);
     const auto ranks = static_cast<int>(source_.ranks.size());
     for (int rank = 0; rank < ranks; ++rank) {
-      made_.ranks.push_back({ranks == 1 ? "all devices" : fmt::format("rank {}", rank),
+      made_.ranks.push_back({ranks == 1 ? "the whole machine" : fmt::format("rank {}", rank),
                              source_.devices / ranks, last[static_cast<std::size_t>(rank)]});
     }
   }

@@ -59,7 +59,8 @@ Array rank_list(const Run& run, const Metrics& metrics) {
   Array ranks;
   for (std::size_t rank = 0; rank < metrics.ranks.size(); ++rank) {
     const RankTimes& r = metrics.ranks[rank];
-    const MemoryPeak* peak = rank < metrics.memory.size() ? &metrics.memory[rank] : nullptr;
+    const bool any = rank < metrics.memory.size() && run.graph.size() > 0;
+    const MemoryPeak* peak = any ? &metrics.memory[rank] : nullptr;
     ranks.push_back(Object{{"stage", static_cast<std::int64_t>(rank)},
                            {"busy_s", seconds(r.busy)},
                            {"compute_s", seconds(r.compute)},

@@ -76,6 +76,8 @@ struct Handmade {
     for (const std::uint32_t device : devices) {
       once.begin.push_back(add(OpKind::join, device, origin, from, from, waits));
       const OpId moved = add(OpKind::transfer, device, origin, from, to, {once.begin.back()});
+      run.graph.ops.back().origin =
+          run.graph.ops[static_cast<std::size_t>(once.begin.back())].origin;
       end = add(OpKind::join, device, origin, to, to, {moved});
       once.end.push_back(end);
     }

@@ -240,7 +240,8 @@ TEST_CASE("slices: fewer where there are too many, no less time, indices that st
   const Detail fewer = with_detail(all, most);
   CHECK(fewer.shown.slices.size() <= most);
   CHECK(fewer.shown.slices.size() > most / 8);
-  CHECK(fewer.shown.cells.size() <= most);
+  CHECK(fewer.shown.cells.size() <= most / 2);
+  CHECK(fewer.shown.origins.size() <= most);
   CHECK(fewer.slices_left_out == all.slices.size() - fewer.shown.slices.size());
   for (const Slice& slice : fewer.shown.slices)
     if (slice.cause != kNoSlice) CHECK(slice.cause < fewer.shown.slices.size());
