@@ -36,9 +36,9 @@ function openPage(head) {
     element('header', {}, title, ...head(runs), leftOutNote(runs)),
     app.element,
   );
-  exposeProbe(app);
   app.chart.layOut();
   requestAnimationFrame(() => {
+    exposeProbe(app);
     document.documentElement.dataset.ready = '1';
   });
 }

@@ -9,6 +9,7 @@
 //   arrows    [[from, to]] indices of the arrows that are shown
 //   slices    how many there are
 //   frames    painted so far
+//   readyAfter_s   from the navigation until the page could be used
 //   placeOf(type, index, run)    its rectangle in the window, null where it is not shown
 
 import { describe } from './describe.js';
@@ -73,6 +74,7 @@ export function exposeProbe(app) {
     get frames() {
       return chart.framesPainted;
     },
+    readyAfter_s: performance.now() / 1000,
     placeOf: (type, index, run) => placeOf(app, type, index, run),
   };
   Object.defineProperty(window, 'shardsim', { value: Object.freeze(probe) });

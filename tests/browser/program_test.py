@@ -1,0 +1,1 @@
+"""Pages that the program writes: what they show equals its other outputs."""

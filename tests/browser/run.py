@@ -1,0 +1,36 @@
+#!/usr/bin/python3
+"""Pages in headless Chromium. usage: run.py [--binary build/shardsim] [NAME …]
+
+NAME: a test, a class or a module as unittest names them. Needs chromium, chromium-driver and
+python3-selenium (Debian's, for Debian's Python).
+"""
+import argparse
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import browser  # noqa: E402
+
+MODULES = ["palette_test", "pages_test", "navigation_test", "controls_test", "keyboard_test",
+           "looks_test", "program_test", "speed_test"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", type=pathlib.Path)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    suite = unittest.defaultTestLoader.loadTestsFromNames(args.names or MODULES)
+    unittest.TestCase.browser = browser.Browser()
+    unittest.TestCase.binary = args.binary
+    try:
+        result = unittest.TextTestRunner(stream=sys.stdout).run(suite)
+    finally:
+        unittest.TestCase.browser.close()
+    return 0 if result.wasSuccessful() and result.testsRun > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
