@@ -57,6 +57,7 @@ export class Chart {
       this.refresh();
     });
     new ResizeObserver(() => this.layOut()).observe(this.scroller);
+    addEventListener('resize', () => this.layOut());
     this.readTheme();
   }
 

@@ -3,6 +3,14 @@
 
 const DIFFERENCES = new Set(['begin', 'at', 'from', 'to', 'origin', 'cause']);
 
+// Bit operations are exact below this, and much faster than division.
+const INT_LIMIT = 2 ** 31;
+
+function signed(zigzag) {
+  if (zigzag < INT_LIMIT) return (zigzag >>> 1) ^ -(zigzag & 1);
+  return zigzag % 2 ? -(zigzag + 1) / 2 : zigzag / 2;
+}
+
 // `Type`: the typed array of the result. Times take more than 32 bits: Float64Array is exact to 2^53.
 export function decodeColumn(base64, count, { Type = Float64Array, differences = false } = {}) {
   const bytes = atob(base64);
@@ -10,16 +18,18 @@ export function decodeColumn(base64, count, { Type = Float64Array, differences =
   let at = 0;
   let before = 0;
   for (let row = 0; row < count; ++row) {
-    let byte = bytes.charCodeAt(at++);
-    let value = byte & 127;
-    for (let scale = 128; byte > 127; scale *= 128) {
-      byte = bytes.charCodeAt(at++);
-      value += (byte & 127) * scale;
+    let value = bytes.charCodeAt(at++);
+    if (value > 127) {
+      value &= 127;
+      let byte;
+      let scale = 128;
+      do {
+        byte = bytes.charCodeAt(at++);
+        value += (byte & 127) * scale;
+        scale *= 128;
+      } while (byte > 127);
     }
-    if (differences) {
-      value = before += value % 2 ? -(value + 1) / 2 : value / 2;
-    }
-    column[row] = value;
+    column[row] = differences ? (before += signed(value)) : value;
   }
   if (at !== bytes.length) {
     throw new Error(`a column of ${count} rows has ${bytes.length} bytes, ${at} were read`);

@@ -40,7 +40,7 @@ export function paintCells(frame, row) {
 // Frames of overlapped pairs, over the cells.
 export function paintFrames({ ctx, theme, viewport, frames }) {
   ctx.strokeStyle = theme.ink;
-  ctx.lineWidth = 1.5;
+  ctx.lineWidth = 2;
   for (const { row, x0, x1 } of frames) {
     if (x1 - x0 < LEAST_FRAME) continue;
     const left = viewport.left + Math.max(x0, -2);

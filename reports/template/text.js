@@ -2,7 +2,7 @@
 
 function scaled(value, base, units) {
   let step = 0;
-  while (step + 1 < units.length && Math.abs(value) >= base) {
+  while (step + 1 < units.length && Math.abs(Number(digits(value))) >= base) {
     value /= base;
     ++step;
   }

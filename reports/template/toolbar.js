@@ -25,12 +25,13 @@ function choose(name, label, options, onChange) {
 
 const numberOf = (value) => (value === ALL ? null : Number(value));
 
-const largest = (runs, column) =>
-  runs.reduce(
-    (most, { slices, cells }) => [slices, cells].reduce((m, t) => maxOf(t[column], m), most),
-    -1,
-  );
-const maxOf = (column, least) => column.reduce((most, value) => Math.max(most, value), least);
+function largest(columns) {
+  let most = 0;
+  for (const column of columns) {
+    for (let i = 0; i < column.length; ++i) if (column[i] > most) most = column[i];
+  }
+  return most;
+}
 
 export class Toolbar {
   constructor(app) {
@@ -83,9 +84,8 @@ export class Toolbar {
 
   #filters() {
     const { app } = this;
-    const stages = largest(app.runs, 'stage') + 1;
-    const coded = app.runs.reduce((most, run) => maxOf(run.slices.microbatch, most), 0);
-    const microbatches = app.runs.reduce((most, run) => maxOf(run.cells.microbatch, most), coded - 1);
+    const stages = 1 + largest(app.runs.map((run) => run.slices.stage));
+    const microbatches = largest(app.runs.map((run) => run.slices.microbatch));  // coded, 0: none
     const filters = [];
     if (stages > 1) {
       const options = [[ALL, 'all'], ...numbered(stages, 'stage')];
@@ -93,7 +93,7 @@ export class Toolbar {
       filters.push(choose('stage', 'Stage', options, onChange));
     }
     if (microbatches > 0) {
-      const options = [[ALL, 'all'], ...numbered(microbatches + 1, 'micro-batch')];
+      const options = [[ALL, 'all'], ...numbered(microbatches, 'micro-batch')];
       const onChange = (value) => app.change({ microbatch: numberOf(value) });
       filters.push(choose('microbatch', 'Micro-batch', options, onChange));
     }
