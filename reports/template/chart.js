@@ -6,21 +6,20 @@
 import { AXIS_HEIGHT, axisTicks, paintAxis, paintGrid } from './axis.js';
 import { element } from './dom.js';
 import { paintFrames } from './paint_cells.js';
-import { Labels } from './labels.js';
+import { FONT, Labels } from './labels.js';
 import { textOn } from './palette.js';
 import { PAINTERS, paintGutter } from './row_types.js';
 import { Strips } from './strips.js';
 import { themeColours } from './theme.js';
 import { Viewport } from './viewport.js';
 
-const FONT = '12px system-ui, "DejaVu Sans", sans-serif';
 const LEAST_HEIGHT = 160;
 const BORDER = 1;  // of the scroller, style.css
 
 export class Chart {
   #isScheduled = false;
   #isStale = true;
-  #labels = new Labels(FONT);
+  #labels = new Labels();
   #strips = new Strips();
 
   // `paintOverlay(frame)` paints what lies above the rows.
@@ -155,14 +154,17 @@ export class Chart {
     };
   }
 
-  // A text on its ink between two pixels of the time axis. `isWhole`: not cut.
-  #labelInside(row, x0, x1, { text, ink, isWhole, isCentred }) {
+  // A text on its ink between two pixels of the time axis; digits are not cut.
+  #labelInside(row, x0, x1, { text, ink, isDigits }) {
     const { left, right } = this.viewport;
     const x = left + Math.max(x0, 0);
     const width = Math.min(left + x1 - 1, right) - x;
-    const label = { text, colour: textOn(this.colours[ink]), isCentred, padding: isWhole ? 0.5 : 4 };
-    if (isWhole && !this.#labels.fits(text, width, label.padding)) return;
-    this.#labels.add({ ...label, x, y: row.y + row.height / 2, width });
+    const label = { text, colour: textOn(this.colours[ink]), x, y: row.y + row.height / 2, width };
+    if (isDigits) {
+      this.#labels.addDigits(label);
+    } else {
+      this.#labels.add(label);
+    }
   }
 
   #paintRows() {
@@ -184,6 +186,7 @@ export class Chart {
     paintFrames(frame);
     this.#labels.flush(ctx);
     for (const row of seen) paintGutter(frame, row);
+    this.#labels.flush(ctx);
     ctx.restore();
     paintAxis(frame, ticks);
     ++this.framesPainted;

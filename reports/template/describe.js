@@ -53,6 +53,7 @@ function describeHalf({ code, microbatch }) {
 function describeCell(target) {
   const { run, index } = target;
   const halves = cellHalves(run, index);
+  const critical = run.cells.critical[index] ? [['critical path', 'yes']] : [];
   return {
     title: halves.map(describeHalf).join(', overlapped with '),
     lines: [
@@ -60,6 +61,7 @@ function describeCell(target) {
       ['stage', halves.map((half) => half.stage).join(' and ')],
       ['chunk', halves.map((half) => half.chunk).join(' and ')],
       ...times(target),
+      ...critical,
     ],
   };
 }

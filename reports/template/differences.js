@@ -1,20 +1,7 @@
 // The table of a compare page: each figure of every run, and how it differs from the first.
 
 import { element } from './dom.js';
-import { figureElement, figuresOf } from './figures.js';
-
-export function differenceText(value, first) {
-  if (typeof value !== 'number' || typeof first !== 'number') return '–';
-  if (value === first) return 'same';
-  if (first === 0) return 'from 0';
-  const change = ((value - first) / Math.abs(first)) * 100;
-  return `${change > 0 ? '+' : '−'}${Math.abs(change).toFixed(1)} %`;
-}
-
-function differenceCell(key, run, first) {
-  const text = differenceText(run.summary[key], first.summary[key]);
-  return element('td', { class: 'number', 'data-difference': key }, text);
-}
+import { differenceText, figureElement, figuresOf } from './figures.js';
 
 export function differenceTable(runs) {
   const [first, ...others] = runs;
@@ -30,7 +17,7 @@ export function differenceTable(runs) {
       figureElement('td', figure, first),
       ...others.flatMap((run) => [
         figureElement('td', figure, run),
-        differenceCell(figure.key, run, first),
+        element('td', { class: 'number change' }, differenceText(figure, run, first)),
       ]),
     ),
   );

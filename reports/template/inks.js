@@ -123,6 +123,7 @@ export function inkCells(run, choice, inks) {
   const made = [new Uint8Array(cells.count), new Uint8Array(cells.count)];
   let hits = 0;
   for (let cell = 0; cell < cells.count; ++cell) {
+    if (choice.critical && !cells.critical[cell]) continue;
     const halves = cellHalves(run, cell);
     if (!halves.some((half) => isWantedHalf(half, choice))) continue;
     ++hits;

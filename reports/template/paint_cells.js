@@ -30,7 +30,7 @@ export function paintCells(frame, row) {
       strips.add(left, right, ink);
       if (ink === FAINT) return;
       const text = code === 'O' ? 'opt' : String(microbatch);
-      frame.labelInside(row, left, right, { text, ink, isCentred: true, isWhole: true });
+      frame.labelInside(row, left, right, { text, ink, isDigits: true });
     });
     if (second_code[i] !== 0) frame.frames.push({ row, x0, x1 });
   }

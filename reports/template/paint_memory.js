@@ -21,7 +21,7 @@ export function measureMemory(memory) {
 }
 
 export function paintMemory(frame, row) {
-  const { ctx, theme, viewport, labels } = frame;
+  const { ctx, theme, viewport } = frame;
   const { run, memory } = row;
   const floor = row.y + row.height - 2;
   const perByte = (row.height - 5) / memory.top;
@@ -41,24 +41,15 @@ export function paintMemory(frame, row) {
     });
   });
   if (memory.showsLimit) paintLimit(frame, floor - memory.limit_bytes * perByte);
-  const text = `${peakText(memory)}`;
-  const width = ctx.measureText(text).width + 8;
-  ctx.fillStyle = theme.paper;
-  ctx.globalAlpha = 0.85;
-  ctx.fillRect(viewport.right - width - 2, row.y + 3, width, 14);
-  ctx.globalAlpha = 1;
-  labels.add({
-    text,
-    colour: theme.ink,
-    x: viewport.right - width - 2,
-    y: row.y + 10.5,
-    width: width + 2,
-  });
 }
 
+// "67.9 of 74.5 GiB"
 export function peakText({ peak, limit_bytes }) {
-  const limit = limit_bytes === null ? '' : ` of ${bytesText(limit_bytes)}`;
-  return `peak ${bytesText(peak)}${limit}`;
+  const text = bytesText(peak);
+  if (limit_bytes === null) return text;
+  const [number, unit] = text.split(' ');
+  const limit = bytesText(limit_bytes);
+  return limit.endsWith(` ${unit}`) ? `${number} of ${limit}` : `${text} of ${limit}`;
 }
 
 function paintLimit({ ctx, theme, viewport }, y) {

@@ -1,5 +1,6 @@
 // The rows of a page from top to bottom: what is shown of which run, and how high.
 
+import { peakText } from './paint_memory.js';
 import { plural } from './text.js';
 
 const HEIGHTS = { heading: 24, slices: 21, cells: 24, memory: 42, link: 20 };  // px
@@ -27,7 +28,7 @@ function rankRows(run, rank, { view, showsMemory }) {
   const rows = view === 'pipeline' ? [{ type: 'cells', run, rank, label }] : trackRows(run, rank);
   if (showsMemory) {
     for (const memory of run.memory.filter((one) => one.rank === rank)) {
-      rows.push({ type: 'memory', run, rank, memory, label: 'memory' });
+      rows.push({ type: 'memory', run, rank, memory, label: 'memory', note: peakText(memory) });
     }
   }
   return rows;

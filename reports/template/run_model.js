@@ -79,6 +79,22 @@ function stepFunctions(run) {
   return { memory, links };
 }
 
+// [cells] 1 where work on the critical path is part of the cell: slices of the rank's first track.
+function criticalCells(cells, slices, tracks) {
+  const critical = new Uint8Array(cells.count);
+  tracks.forEach((track, number) => {
+    const isFirst = tracks.findIndex((one) => one.rank === track.rank) === number;
+    let slice = track.first;
+    const [first, last] = [cells.firstOfRank[track.rank], cells.firstOfRank[track.rank + 1]];
+    for (let cell = first; isFirst && cell < last; ++cell) {
+      for (; slice < track.last && slices.begin[slice] < cells.end[cell]; ++slice) {
+        if (slices.critical[slice] && slices.end[slice] > cells.begin[cell]) critical[cell] = 1;
+      }
+    }
+  });
+  return critical;
+}
+
 export function makeRunModel(run, index) {
   const slices = decodeColumns(run.slices, SLICE_TYPES);
   const bubbles = decodeColumns(run.bubbles, BUBBLE_TYPES);
@@ -86,6 +102,9 @@ export function makeRunModel(run, index) {
   const arrows = decodeColumns(run.arrows, { from: Int32Array, to: Int32Array });
   const first = firstRows(slices.track, run.tracks.length);
   const ranks = run.ranks.length;
+  const withEnds = { ...slices, end: endsOf(slices) };
+  const tracks = run.tracks.map((track, i) => ({ ...track, first: first[i], last: first[i + 1] }));
+  const ranked = { ...cells, end: endsOf(cells), firstOfRank: firstRows(cells.rank, ranks) };
   return {
     index,
     name: run.name,
@@ -98,11 +117,11 @@ export function makeRunModel(run, index) {
     texts: run.texts,
     kinds: run.kinds,
     ranks: run.ranks,
-    tracks: run.tracks.map((track, i) => ({ ...track, first: first[i], last: first[i + 1] })),
+    tracks,
     origins: decodeColumns(run.origins, ORIGIN_TYPES),
-    slices: { ...slices, end: endsOf(slices) },
+    slices: withEnds,
     bubbles: { ...bubbles, end: endsOf(bubbles), firstOfRank: firstRows(bubbles.rank, ranks) },
-    cells: { ...cells, end: endsOf(cells), firstOfRank: firstRows(cells.rank, ranks) },
+    cells: { ...ranked, critical: criticalCells(ranked, withEnds, tracks) },
     dependencies: new Dependencies(arrows, slices.count),
     ...stepFunctions(run),
   };

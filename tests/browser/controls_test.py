@@ -223,6 +223,11 @@ class PipelineView(unittest.TestCase):
         found = [(self.data.texts.list[cells[i]["code"]], cells[i]["rank"], cells[i]["microbatch"]) for i in way]
         self.assertEqual(found, [("F", r, 4) for r in range(4)] + [("B", r, 4) for r in (3, 2, 1, 0)])
 
+    def test_the_critical_path_of_cells(self):
+        self.browser.control("critical").click()
+        expected = sum(1 for cell in self.data.cells if cell["rank"] == 0)  # as pipelines.py marks slices
+        self.assertEqual(self.browser.probe("hits"), expected)
+
     def test_chunks_and_overlapped_pairs(self):
         run = pipelines.pipeline_run("pairs", pipelines.two_chunks(2, 2), "schedule")
         self.browser.open(self.browser.make("pairs", "timeline", [run]))

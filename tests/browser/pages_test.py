@@ -115,6 +115,7 @@ class Pages(unittest.TestCase):
         shown = self.browser.js("""return [...document.querySelectorAll('.figures [data-key]')].map(
             (one) => [one.dataset.key, Number(one.dataset.value), one.textContent])""")
         numbers = {key: v for key, v in run.summary.items() if isinstance(v, (int, float))}
+        self.assertGreater(len(numbers), 7)
         self.assertEqual({key: value for key, value, _ in shown}, numbers)
         for key, value, text in shown:
             number, _, unit = text.replace(",", "").partition(" ")
@@ -131,8 +132,9 @@ class Pages(unittest.TestCase):
         for key, row in zip(keys, shown):
             first = runs[0].summary[key]
             for i, run in enumerate(runs[1:]):
-                change = (run.summary[key] - first) / first * 100
-                text = "same" if change == 0 else f"{'+' if change > 0 else '−'}{abs(change):.1f} %"
+                change = run.summary[key] - first
+                percent = f"{abs(change) * 100:.1f} points" if "bubble" in key else f"{abs(change) / first * 100:.1f} %"
+                text = "=" if change == 0 else f"{'+' if change > 0 else '−'}{percent}"
                 self.assertEqual(row[2 + 2 * i], text, f"{key} of {run.name}")
 
     def test_a_compare_page_has_all_runs_on_one_axis(self):
