@@ -56,7 +56,7 @@ constexpr std::array<Names, 1> kSpAliases = {"sequence_parallel"};
 constexpr std::array<Names, 1> kContextAxes = {"cp"};
 constexpr std::array<Names, 1> kTensorAxes = {"tp"};
 constexpr std::array<Names, 1> kSequenceAxes = {"sp"};
-constexpr std::array<Names, 2> kReplicated = {"dp", "zero1"};
+constexpr std::array<Names, 3> kReplicated = {"dp", "zero1", "cp"};
 constexpr std::array<Names, 3> kScattered = {"fsdp", "shard_grad_op", "zero2"};
 constexpr std::array<Names, 2> kHybrid = {"dp", "fsdp"};
 
@@ -120,7 +120,7 @@ constexpr std::array kPresets = {
               .needs = kSequenceAxes,
               .when = {.activations = Gather::each_pass}},
     PresetRow{.name = "sync",
-              .help = "with dp, zero1 or hsdp: replicas reduce after every micro-batch, too",
+              .help = "with dp, zero1, hsdp or cp: replicas reduce after every micro-batch, too",
               .argument = PresetArgument::flag,
               .needs = kReplicated,
               .when = {.gradients = Reduce::each_microbatch}},
@@ -192,6 +192,7 @@ std::string where_text(const PresetRow& row) {
   for (const Group& group : groups) {
     texts.push_back(fmt::format("{} on {}", fmt::join(group.roles, ", "), group.dims));
   }
+  if (row.order == BlockOrder::zigzag) texts.emplace_back("blocks of sequences in zigzag order");
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 

@@ -53,7 +53,12 @@ std::vector<Row> rows() {
           {"fsdp, once", flat, {preset("fsdp", {"X"}), preset("no_sync", {})}, {}, 2},
           {"fsdp over both axes", flat, {preset("fsdp", {"Y", "X"})}, {}},
           {"tp over both axes", square, {preset("tp", {"X", "Y"}), preset("sp", {})}, {}},
-          {"cp and dp", flat, {preset("cp", {"Y"}), preset("dp", {"X"})}, {}, 2},
+          // In order, the first rows give nothing to the gradients of later keys.
+          {"cp in zigzag and dp",
+           flat,
+           {preset("cp", {"Y"}), preset("zigzag", {}), preset("dp", {"X"})},
+           {},
+           2},
           {"cp in zigzag and tp and sp",
            square,
            {preset("cp", {"X"}), preset("zigzag", {}), preset("tp", {"Y"}), preset("sp", {})},
