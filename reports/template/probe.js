@@ -2,7 +2,7 @@
 // against a page. Nothing can be set through it.
 //
 //   view      { from_s, to_s, name, fitted }
-//   rows      [{ type, label, top, height }] in pixels of the window, also of what is scrolled away
+//   rows      [{ type, label, note, top, height }] in pixels of the window, also of what is scrolled away
 //   choice    a copy of what search, filters and switches say
 //   hits      slices (in the pipeline view: cells) that are not set back
 //   hovered, focused, selected   { type, index, name } or null
@@ -48,7 +48,13 @@ export function exposeProbe(app) {
     },
     get rows() {
       const top = chart.surface.getBoundingClientRect().top + AXIS_HEIGHT - chart.scrollTop;
-      return chart.rows.map(({ type, label, y, height }) => ({ type, label, top: top + y, height }));
+      return chart.rows.map(({ type, label, note, y, height }) => ({
+        type,
+        label,
+        note,
+        top: top + y,
+        height,
+      }));
     },
     get choice() {
       return { ...app.choice, hiddenKinds: [...app.choice.hiddenKinds] };
