@@ -43,6 +43,11 @@ install_missing() {
     nlohmann-json3-dev doctest-dev zlib1g-dev node-d3; do
     need_library "$library"
   done
+  if [ "$1" = test ]; then
+    need_tool chromium chromium
+    need_tool chromedriver chromium-driver
+    need_library python3-selenium
+  fi
   if [ "$1" = bench ]; then need_library libbenchmark-dev; fi
   [ -n "$missing" ] || return 0
 
