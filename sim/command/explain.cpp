@@ -227,7 +227,7 @@ Explanation explain_text(const ExplainArguments& args, Form form, std::vector<Pr
 Explanation explain_file(const ExplainArguments& args) {
   std::vector<Override> overrides;
   for (const std::string& text : args.set) overrides.push_back({text});
-  const RunSpec spec = load_run(args.subject, overrides);
+  const RunSpec spec = load_run(args.subject, overrides, cluster_problems);
   return explain_run(spec, prepare(spec));
 }
 

@@ -45,6 +45,10 @@ void take_size(std::string_view item, const SourcePos& pos, std::vector<AxisSpec
   sizes.push_back({std::string(name), size.value, pos});
 }
 
+void say_more(const TopologySpec& topology, std::vector<Problem>& problems) {
+  make_cluster_despite(topology, problems);
+}
+
 }  // namespace
 
 std::vector<AxisSpec> sizes_of(const char* option, const std::string& text,
@@ -66,8 +70,8 @@ StatedNetwork stated_network(const NetworkArguments& args, std::vector<Problem>&
   const std::size_t before = problems.size();
   const SourcePos pos = argument_pos("--topology", args.topology);
   RunSpec run;
-  run.topology =
-      args.topology.empty() ? std::move(otherwise) : load_topology(args.topology, pos, problems);
+  run.topology = args.topology.empty() ? std::move(otherwise)
+                                       : load_topology(args.topology, pos, problems, say_more);
   const bool readable = problems.size() == before;
   LevelSpec& innermost = run.topology.levels.empty() ? run.topology : run.topology.levels.front();
   if (!args.bandwidth.empty()) {

@@ -23,7 +23,7 @@ namespace {
 RunSpec load_with(const RunArguments& args) {
   std::vector<Override> overrides;
   for (const std::string& text : args.set) overrides.push_back({text});
-  return load_run(args.file, overrides);
+  return load_run(args.file, overrides, cluster_problems);
 }
 
 // Figures for MFU and tokens/s: the nominal peak in the precision of the activations.

@@ -83,9 +83,10 @@ class Checker {
   void only_with_ports(const LevelSpec& level) {
     const auto needs_ports = [&](const auto& choice, const char* key) {
       if (!choice.given) return;
-      refuse(choice.pos,
-             fmt::format("expected {} on a level with a bandwidth, found it on {}", key, level.name),
-             "its switches join those of the level below, by the oversubscription");
+      refuse(
+          choice.pos,
+          fmt::format("expected {} on a level with a bandwidth, found it on {}", key, level.name),
+          "its switches join those of the level below, by the oversubscription");
     };
     needs_ports(level.nics_per_device, "nics_per_device");
     needs_ports(level.devices_per_nic, "devices_per_nic");
@@ -432,6 +433,29 @@ Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
   if (problems.size() == before) apply_overrides(spec.overrides, cluster, problems);
   if (problems.size() == before) require_connected(spec, cluster, problems);
   return problems.size() == before ? cluster : Cluster{};
+}
+
+Cluster make_cluster_despite(TopologySpec spec, std::vector<Problem>& problems) {
+  constexpr BytesPerSec kAny{1e9};
+  const auto unread = [](const LevelSpec& level) { return level.kind.value.empty(); };
+  const bool graph = !spec.links.empty();
+  if (spec.levels.empty() ? unread(spec) && !graph
+                          : std::any_of(spec.levels.begin(), spec.levels.end(), unread)) {
+    return {};
+  }
+  for (LevelSpec& level : spec.levels) {
+    if (!level.oversubscription.given) level.bandwidth = {kAny, level.bandwidth.pos, true};
+  }
+  std::vector<Problem> found;
+  Cluster cluster = make_cluster(spec, {kAny}, found);
+  const std::vector<Problem> said = problems;
+  for (Problem& problem : found) {
+    const bool again = std::any_of(said.begin(), said.end(), [&](const Problem& other) {
+      return other.pos.source == problem.pos.source && other.pos.line == problem.pos.line;
+    });
+    if (!again) problems.push_back(std::move(problem));
+  }
+  return cluster;
 }
 
 }  // namespace shardsim

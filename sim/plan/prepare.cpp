@@ -298,6 +298,12 @@ void plan_stages(const RunSpec& spec, const MeshAxis& axis, Prepared& run,
 
 }  // namespace
 
+void cluster_problems(const RunSpec& spec, std::vector<Problem>& problems) {
+  Cluster cluster = make_cluster_despite(spec.topology, problems);
+  const WantedAlgorithms wanted(spec, problems);
+  if (!cluster.axes.empty() && !spec.mesh.axes.empty()) place_mesh(spec.mesh, cluster, problems);
+}
+
 Prepared prepare(const RunSpec& spec) {
   std::vector<Problem> problems;
   Prepared run;

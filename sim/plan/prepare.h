@@ -41,6 +41,10 @@ struct Prepared : LayerPlan {
   Boundary boundary;
 };
 
+// What is wrong with cluster, mesh (unless it is empty) and chosen algorithms alone: said beside
+// what else is wrong with a file (FurtherProblems).
+void cluster_problems(const RunSpec& spec, std::vector<Problem>& problems);
+
 // Throws ConfigError with every problem found.
 Prepared prepare(const RunSpec& spec);
 

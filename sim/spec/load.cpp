@@ -91,9 +91,28 @@ void throw_if_any(Problems problems) {
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 
+// Whether a problem is in what stands at a key of the file, before the next key.
+bool is_at(const Problem& problem, const Node& root, std::string_view key) {
+  const auto at = std::find_if(root.entries.begin(), root.entries.end(),
+                               [&](const NodeEntry& entry) { return entry.key == key; });
+  if (at == root.entries.end() || problem.pos.line < at->key_pos.line) return false;
+  return at + 1 == root.entries.end() || problem.pos.line < (at + 1)->key_pos.line;
+}
+
+bool mesh_is_read(const Problems& problems, const Node& root) {
+  return std::none_of(problems.begin(), problems.end(), [&](const Problem& problem) {
+    return is_at(problem, root, "mesh") || is_at(problem, root, "parallel");
+  });
+}
+
 }  // namespace
 
 RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
+  return load_run(path, overrides, nullptr);
+}
+
+RunSpec load_run(const std::string& path, std::span<const Override> overrides,
+                 FurtherProblems of_cluster) {
   Problems problems;
   RunSpec run;
   Node root = open_yaml(path, {}, problems);
@@ -111,8 +130,12 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
   if (run.model.given) read_model(run.model, run, problems);
   settle_layer(root, run, problems);
   settle_parallel(root, run, problems);
-  throw_if_any(std::move(problems));
   set_defaults(run, path);
+  if (!problems.empty() && readable && of_cluster != nullptr) {
+    if (!mesh_is_read(problems, root)) run.mesh = {};
+    of_cluster(run, problems);
+  }
+  throw_if_any(std::move(problems));
   return run;
 }
 

@@ -19,6 +19,12 @@ struct Override {
 // A name is looked up in configs/chips or models; a path (it has a / or ends in .yaml) written in a
 // file starts from that file's folder.
 RunSpec load_run(const std::string& path, std::span<const Override> overrides = {});
+// `of_cluster` adds what later stages say of cluster, mesh and collectives; it is asked when the
+// file has problems, so that those of a cluster that can be read are said with them. A mesh that
+// has problems is left out of what it gets.
+using FurtherProblems = void (*)(const RunSpec&, std::vector<Problem>&);
+RunSpec load_run(const std::string& path, std::span<const Override> overrides,
+                 FurtherProblems of_cluster);
 ChipSpec load_chip(const std::string& name_or_path);
 // As a person writes it at `pos`; appends problems.
 ChipSpec load_chip(const std::string& name_or_path, const SourcePos& pos,
@@ -26,9 +32,11 @@ ChipSpec load_chip(const std::string& name_or_path, const SourcePos& pos,
 ModelSpec load_model(const std::string& name_or_path);
 
 // A short name, a name from configs/topologies or a path, as a person writes it at `pos`. Appends
-// problems and returns an empty topology when there is any.
+// problems, and what `further` finds in what could be read; returns an empty topology when there is
+// any.
 TopologySpec load_topology(const std::string& text, const SourcePos& pos,
-                           std::vector<Problem>& problems);
+                           std::vector<Problem>& problems,
+                           void (*further)(const TopologySpec&, std::vector<Problem>&) = nullptr);
 
 // "ring:8", "torus:4x4x4", "switch:8". Only the form is checked here; kinds are plan's table.
 // Appends problems and returns an empty kind when the form is wrong.

@@ -26,8 +26,7 @@ void check_device_count(const TopologySpec& topology, const SourcePos& pos, Prob
   for (const AxisSpec& axis : topology.axes) devices *= axis.size;
   if (devices <= kMostDevices) return;
   problems.push_back(
-      {pos, fmt::format("expected at most {} devices, found {:.0f}", kMostDevices, devices),
-       ""});
+      {pos, fmt::format("expected at most {} devices, found {:.0f}", kMostDevices, devices), ""});
 }
 
 std::string short_name(const TopologySpec& topology) {
@@ -177,11 +176,14 @@ void read_topology(const Node& root, RunSpec& run, std::vector<Problem>& problem
 }
 
 TopologySpec load_topology(const std::string& text, const SourcePos& pos,
-                           std::vector<Problem>& problems) {
+                           std::vector<Problem>& problems,
+                           void (*further)(const TopologySpec&, std::vector<Problem>&)) {
   const std::size_t before = problems.size();
   RunSpec run;
   read_by_name({text, pos, true}, run, problems);
-  return problems.size() == before ? run.topology : TopologySpec{};
+  if (problems.size() == before) return run.topology;
+  if (further != nullptr) further(run.topology, problems);
+  return {};
 }
 
 TopologySpec parse_topology(std::string_view text, const SourcePos& pos,
