@@ -99,9 +99,11 @@ bool is_at(const Problem& problem, const Node& root, std::string_view key) {
   return at + 1 == root.entries.end() || problem.pos.line < (at + 1)->key_pos.line;
 }
 
+// Whether the mesh can be placed: it and the axes that it names could be read.
 bool mesh_is_read(const Problems& problems, const Node& root) {
   return std::none_of(problems.begin(), problems.end(), [&](const Problem& problem) {
-    return is_at(problem, root, "mesh") || is_at(problem, root, "parallel");
+    return problem.pos.source != root.pos.source || is_at(problem, root, "cluster") ||
+           is_at(problem, root, "mesh") || is_at(problem, root, "parallel");
   });
 }
 

@@ -21,7 +21,7 @@ struct Override {
 RunSpec load_run(const std::string& path, std::span<const Override> overrides = {});
 // `of_cluster` adds what later stages say of cluster, mesh and collectives; it is asked when the
 // file has problems, so that those of a cluster that can be read are said with them. A mesh that
-// has problems is left out of what it gets.
+// has problems, or names axes that have, is left out of what it gets.
 using FurtherProblems = void (*)(const RunSpec&, std::vector<Problem>&);
 RunSpec load_run(const std::string& path, std::span<const Override> overrides,
                  FurtherProblems of_cluster);
