@@ -1,14 +1,11 @@
 #include "plan/attention_plans.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "plan/block_order.h"
 #include "plan/cost.h"
-#include "plan/priced_plan.h"
+#include "plan/plan_candidate.h"
 #include "plan/reshard.h"
 
 namespace shardsim {
@@ -88,21 +85,11 @@ bool heads_divide(const Sharder& s, const std::vector<Sharding>& operands) {
   });
 }
 
+// The operands, and what they cost.
 struct Candidate {
   std::vector<Sharding> operands;
-  std::vector<std::string> before, after;
-  Seconds communication, compute;
-  Flops flops;
-  Bytes bytes;
-
-  Seconds price() const { return communication + compute; }
+  PlanCandidate plan;
 };
-
-void add(const ReshardPlan& plan, std::vector<std::string>& texts, Candidate& c) {
-  for (const ShardedCollective& move : plan.steps) texts.push_back(move_text(move));
-  c.communication += plan.price;
-  c.bytes += plan.bytes;
-}
 
 Candidate candidate(Sharder& s, const LayerStatement& st, std::vector<Sharding> operands) {
   Candidate c;
@@ -114,7 +101,7 @@ Candidate candidate(Sharder& s, const LayerStatement& st, std::vector<Sharding> 
   step.out = out;
   StepWork work;
   for (std::size_t i = 0; i < st.in.size(); ++i) {
-    add(brought(s, st.in[i], c.operands[i]), c.before, c);
+    add_moves(brought(s, st.in[i], c.operands[i]), c.plan.before, c.plan);
     work.element_bytes.push_back(info(s, st.in[i]).element_bytes);
   }
   work.element_bytes.push_back(info(s, st.out).element_bytes);
@@ -122,13 +109,14 @@ Candidate candidate(Sharder& s, const LayerStatement& st, std::vector<Sharding> 
   work.imbalance = attention_imbalance(s.in, st.causal, c.operands[0]);
   work.scores = s.in.attention->forward;
   add_work(s.in.layer, s.in.mesh, work, step);
-  c.flops = step.flops * step.imbalance;
+  c.plan.flops = step.flops * step.imbalance;
   // Without a chip FLOPs break ties only.
-  if (s.in.prices.rates().peak > FlopsPerSec{}) c.compute = cost(step, s.in.prices.rates());
+  if (s.in.prices.rates().peak > FlopsPerSec{}) c.plan.compute = cost(step, s.in.prices.rates());
   const TensorLayout* w = wish(s, st.out);
   const Sharding target{w == nullptr ? out.dims : w->held.dims, {}};
-  add(reshard(s.in.layer, s.in.prices, info(s, st.out), out, target, freedom_of(s.in, st.out)),
-      c.after, c);
+  add_moves(
+      reshard(s.in.layer, s.in.prices, info(s, st.out), out, target, freedom_of(s.in, st.out)),
+      c.plan.after, c.plan);
   return c;
 }
 
@@ -158,12 +146,6 @@ bool pinned(const Sharder& s, const LayerStatement& st, const Axes& axes) {
                      [&](const std::string& axis) { return has(gathered, axis); });
 }
 
-std::string verdict(const Sharder& s, const Candidate& c, const Candidate& taken) {
-  const bool more = c.price() >= taken.price();
-  return more ? more_text(s.in.prices, c.price() - taken.price(), "more")
-              : more_text(s.in.prices, taken.price() - c.price(), "less");
-}
-
 }  // namespace
 
 AttentionPlans attention_plans(Sharder& s, const LayerStatement& st,
@@ -173,19 +155,12 @@ AttentionPlans attention_plans(Sharder& s, const LayerStatement& st,
   if (s.in.mesh.size_of(axes) == 1) return {operands_of(s, in, uncut), {}};
   std::vector<Candidate> tried = candidates(s, st, in, uncut);
   const auto first = tried.begin() + (pinned(s, st, axes) ? 1 : 0);
-  std::stable_sort(first, tried.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.price(), a.bytes) < std::tuple(b.price(), b.bytes);
+  std::stable_sort(first, tried.end(), [](const Candidate& x, const Candidate& y) {
+    return costs_less(x.plan, y.plan);
   });
-  Seconds least = tried[0].compute;
-  for (const Candidate& c : tried) least = std::min(least, c.compute);
-  AttentionPlans result{tried[0].operands, {}};
-  for (const Candidate& c : tried) {
-    result.plans.push_back({plan_text(c.before, "attend", c.after), c.communication,
-                            c.compute - least, c.flops, c.bytes,
-                            result.plans.empty() ? "taken" : verdict(s, c, tried[0]),
-                            link_bytes(s.in.prices, c.communication)});
-  }
-  return result;
+  std::vector<PlanCandidate> plans;
+  for (const Candidate& c : tried) plans.push_back(c.plan);
+  return {tried[0].operands, priced_plans(s.in.prices, plans, "attend")};
 }
 
 double attention_imbalance(const ShardInput& input, bool causal, const Sharding& queries) {

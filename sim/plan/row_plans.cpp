@@ -1,34 +1,21 @@
 #include "plan/row_plans.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "plan/cost.h"
 #include "plan/norm_parts.h"
-#include "plan/priced_plan.h"
+#include "plan/plan_candidate.h"
 #include "plan/reshard.h"
 
 namespace shardsim {
 namespace {
 
+// The layout of X, and what it costs.
 struct Candidate {
   Sharding rows;
-  std::vector<std::string> before, after;
-  Seconds communication, compute;
-  Flops flops;
-  Bytes bytes;
-
-  Seconds price() const { return communication + compute; }
+  PlanCandidate plan;
 };
-
-void add(const ReshardPlan& plan, std::vector<std::string>& texts, Candidate& c) {
-  for (const ShardedCollective& move : plan.steps) texts.push_back(move_text(move));
-  c.communication += plan.price;
-  c.bytes += plan.bytes;
-}
 
 void add_step(const Sharder& s, const std::vector<Sharding>& operands,
               std::vector<double> element_bytes, const Sharding& out, Candidate& c) {
@@ -37,9 +24,9 @@ void add_step(const Sharder& s, const std::vector<Sharding>& operands,
   step.operands = operands;
   step.out = out;
   add_work(s.in.layer, s.in.mesh, {std::move(element_bytes)}, step);
-  c.flops += step.flops;
+  c.plan.flops += step.flops;
   // Without a chip FLOPs break ties only.
-  if (s.in.prices.rates().peak > FlopsPerSec{}) c.compute += cost(step, s.in.prices.rates());
+  if (s.in.prices.rates().peak > FlopsPerSec{}) c.plan.compute += cost(step, s.in.prices.rates());
 }
 
 bool cuts(const Sharder& s, const LayerStatement& st, const Sharding& rows) {
@@ -56,8 +43,8 @@ void add_statistic(Sharder& s, const LayerStatement& st, const ArrayInfo& statis
                    Reduction reduction, Statistics& made, Candidate& c) {
   const Sharding parts = parts_of_rows(c.rows, st.over_dim, reduction);
   const Sharding all{parts.dims, {}};
-  add(reshard(s.in.layer, s.in.prices, statistic, parts, all, freedom_of(s.in, st.out)), c.before,
-      c);
+  add_moves(reshard(s.in.layer, s.in.prices, statistic, parts, all, freedom_of(s.in, st.out)),
+            c.plan.before, c.plan);
   std::vector<Sharding> read = {c.rows};
   std::vector<double> element_bytes = {info(s, st.in[0]).element_bytes};
   read.insert(read.end(), made.layouts.begin(), made.layouts.end());
@@ -86,7 +73,7 @@ Candidate candidate(Sharder& s, const LayerStatement& st, const Sharding& rows) 
   std::vector<Sharding> operands = row_operands(s, st, rows);
   std::vector<double> element_bytes;
   for (std::size_t i = 0; i < st.in.size(); ++i) {
-    add(brought(s, st.in[i], operands[i]), c.before, c);
+    add_moves(brought(s, st.in[i], operands[i]), c.plan.before, c.plan);
     element_bytes.push_back(info(s, st.in[i]).element_bytes);
   }
   Sharding out = rows;
@@ -99,8 +86,9 @@ Candidate candidate(Sharder& s, const LayerStatement& st, const Sharding& rows) 
   add_step(s, operands, std::move(element_bytes), out, c);
   const TensorLayout* w = wish(s, st.out);
   const Sharding target{w == nullptr ? out.dims : w->held.dims, {}};
-  add(reshard(s.in.layer, s.in.prices, info(s, st.out), out, target, freedom_of(s.in, st.out)),
-      c.after, c);
+  add_moves(
+      reshard(s.in.layer, s.in.prices, info(s, st.out), out, target, freedom_of(s.in, st.out)),
+      c.plan.after, c.plan);
   return c;
 }
 
@@ -151,20 +139,13 @@ RowPlans row_plans(Sharder& s, const LayerStatement& st, const Sharding& rows) {
     tried.push_back(candidate(s, st, layout));
   }
   std::stable_sort(tried.begin(), tried.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.price(), a.bytes) < std::tuple(b.price(), b.bytes);
+    return costs_less(a.plan, b.plan);
   });
-  Seconds least = tried[0].compute;
-  for (const Candidate& c : tried) least = std::min(least, c.compute);
-  RowPlans result{tried[0].rows, {}};
+  std::vector<PlanCandidate> plans;
+  for (const Candidate& c : tried) plans.push_back(c.plan);
+  const std::string_view verb = st.kind == StatementKind::norm ? "normalise" : "reduce";
+  RowPlans result{tried[0].rows, priced_plans(s.in.prices, plans, verb)};
   result.apart = st.kind == StatementKind::norm && cuts(s, st, result.rows);
-  const std::string verb = st.kind == StatementKind::norm ? "normalise" : "reduce";
-  for (const Candidate& c : tried) {
-    const std::string verdict = result.plans.empty()
-                                    ? "taken"
-                                    : more_text(s.in.prices, c.price() - tried[0].price(), "more");
-    result.plans.push_back({plan_text(c.before, verb, c.after), c.communication, c.compute - least,
-                            c.flops, c.bytes, verdict, link_bytes(s.in.prices, c.communication)});
-  }
   return result;
 }
 
