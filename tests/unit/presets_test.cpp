@@ -130,7 +130,7 @@ TEST_CASE("wrong choices of presets") {
        {"no_sync needs fsdp, shard_grad_op or zero2: it speaks about the same mesh axes"}},
       {{preset("fsdp", {"X"}), preset("sync", {})},
        kMesh,
-       {"sync needs dp or zero1: it speaks about the same mesh axes"}},
+       {"sync needs dp, zero1 or cp: it speaks about the same mesh axes"}},
       {{preset("tp", {"Y"}), preset("regather", {})},
        kMesh,
        {"regather needs sp: it speaks about the same mesh axes"}},
