@@ -161,7 +161,7 @@ struct Written {
   std::vector<WrittenFile> names;  // of the files
   std::vector<std::string> stale;  // what an earlier run may have written, which would not belong
                                    // to this summary
-  std::string left_out;  // lines that say what is not written, and why
+  std::string left_out;            // lines that say what is not written, and why
 };
 
 void make_file(const ReportRow& row, const ReportSource& from, const std::string& out,
@@ -225,8 +225,10 @@ void run_command(const RunArguments& args) {
     print(to_json(summary_of(args, done.run, done.metrics)));
     return;
   }
-  std::string text = run_table(done.run, done.metrics) + "\nwrote";
-  for (const WrittenFile& file : written.names) text += fmt::format(" {}/{}", out, file.name);
+  std::vector<std::string> names;
+  for (const WrittenFile& file : written.names) names.push_back(file.name);
+  std::string text = run_table(done.run, done.metrics) +
+                     fmt::format("\nwrote {} in {}", fmt::join(names, ", "), out);
   text += written.left_out;
   if (!args.what_if && done.run.graph.size() > kSmallGraph) {
     text +=
