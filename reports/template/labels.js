@@ -5,9 +5,10 @@ export const FONT = `12px ${FAMILY}`;
 export const BOLD = `600 ${FONT}`;
 const DIGITS = [FONT, `10px ${FAMILY}`, `8px ${FAMILY}`];  // of cells: the largest that fits
 
-const MOST_PER_FRAME = 900;
+const MOST_PER_FRAME = 2500;
 const MOST_WIDTHS = 20000;
-const PADDING = 4;  // px on either side
+const PADDING = 4;   // px on either side
+const TIGHT = -0.5;  // of digits, which may reach into the space between cells
 
 export class Labels {
   #widths = new Map();  // by font, then text
@@ -28,8 +29,8 @@ export class Labels {
 
   // The number of a cell, whole and as large as it fits, or not at all.
   addDigits(label) {
-    const font = DIGITS.find((one) => this.#widthOf(label.text, one) <= label.width + 0.5);
-    if (font !== undefined) this.add({ ...label, font, padding: 0, isCentred: true });
+    const font = DIGITS.find((one) => this.#widthOf(label.text, one) + 2 * TIGHT <= label.width);
+    if (font !== undefined) this.add({ ...label, font, padding: TIGHT, isCentred: true });
   }
 
   flush(ctx) {
