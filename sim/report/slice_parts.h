@@ -8,6 +8,11 @@
 
 namespace shardsim {
 
+// Slices of one track that lie over each other take lanes; then tracks are sorted by rank, class
+// (the shown one first), compute first and otherwise as they came up, and slices by track and time.
+// `owner`: as below; it follows.
+void order_tracks(Slices& made, std::vector<std::uint32_t>& owner);
+
 // Fills cause, critical and the arrows. `owner`: [ops] the slice that ends with the op, or
 // kNoSlice: what waits for the op waits for the slice.
 void add_causes(const OpGraph& graph, const Timeline& timeline,

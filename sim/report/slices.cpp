@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
-#include <numeric>
 #include <span>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -65,7 +62,7 @@ class Collecting {
     add_computes();
     add_collectives();
     add_transfers();
-    order_tracks();
+    order_tracks(made_, owner_);
     add_causes(source_.graph, source_.timeline, owner_, made_);
     add_bubbles(made_);
     return std::move(made_);
@@ -214,83 +211,6 @@ class Collecting {
       add(op.device, source_.graph.origins[op.origin], shared_origin, start(OpId{i}), OpId{i},
           OpId{i});
     }
-  }
-
-  std::vector<std::uint32_t> by_time() const {
-    std::vector<std::uint32_t> order(made_.slices.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const Slice &x = made_.slices[a], &y = made_.slices[b];
-      return std::tie(x.track, x.begin, x.end) < std::tie(y.track, y.begin, y.end);
-    });
-    return order;
-  }
-
-  // A slice that begins before the one before it on its lane has ended takes the next lane. By a
-  // rounding earlier is no earlier.
-  void take_lanes() {
-    const Seconds noise = made_.end * 1e-12;
-    std::vector<Seconds> free;         // [lanes]
-    std::vector<std::uint32_t> lanes;  // their tracks
-    std::uint32_t now = kNoSlice;
-    for (const std::uint32_t i : by_time()) {
-      Slice& slice = made_.slices[i];
-      if (slice.track != now) {
-        now = slice.track;
-        free.assign(1, Seconds{});
-        lanes.assign(1, now);
-      }
-      std::size_t lane = 0;
-      while (lane < free.size() && slice.begin < free[lane] - noise) ++lane;
-      if (lane == free.size()) {
-        free.emplace_back();
-        lanes.push_back(static_cast<std::uint32_t>(made_.tracks.size()));
-        SliceTrack more = made_.tracks[now];
-        more.lane = static_cast<int>(lane);
-        made_.tracks.push_back(std::move(more));
-      }
-      free[lane] = slice.end;
-      slice.track = lanes[lane];
-    }
-  }
-
-  // Tracks by rank, class (the shown one first), compute first, then as streams came up; slices by
-  // track and time.
-  void order_tracks() {
-    std::vector<std::uint32_t> stream(made_.tracks.size());
-    std::iota(stream.begin(), stream.end(), 0u);
-    take_lanes();
-    for (std::size_t i = stream.size(); i < made_.tracks.size(); ++i)
-      stream.push_back(tracks_.at({made_.tracks[i].device, made_.tracks[i].stream}));
-    std::vector<std::uint32_t> order(made_.tracks.size());
-    std::iota(order.begin(), order.end(), 0u);
-    const auto place = [&](std::uint32_t i) {
-      const SliceTrack& t = made_.tracks[i];
-      const bool shown = made_.ranks[static_cast<std::size_t>(t.rank)].shown == t.device;
-      return std::tuple(t.rank, !shown, t.device, t.stream != "compute", stream[i], t.lane);
-    };
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return place(a) < place(b); });
-    std::vector<std::uint32_t> number(order.size());
-    std::vector<SliceTrack> tracks;
-    for (const std::uint32_t i : order) {
-      number[i] = static_cast<std::uint32_t>(tracks.size());
-      tracks.push_back(std::move(made_.tracks[i]));
-    }
-    made_.tracks = std::move(tracks);
-    for (Slice& slice : made_.slices) slice.track = number[slice.track];
-    order_slices();
-  }
-
-  void order_slices() {
-    const std::vector<std::uint32_t> order = by_time();
-    std::vector<Slice> slices;
-    slices.reserve(order.size());
-    for (const std::uint32_t i : order) {
-      owner_[static_cast<std::size_t>(made_.slices[i].last)] =
-          static_cast<std::uint32_t>(slices.size());
-      slices.push_back(made_.slices[i]);
-    }
-    made_.slices = std::move(slices);
   }
 
   const Shown& source_;
