@@ -3,7 +3,7 @@ import unittest
 
 import browser as b
 import palette_test
-from pages_test import schedules
+import pages_test
 
 # [[text, colour, background]] of every element with text of its own that is shown.
 TEXTS = """
@@ -27,12 +27,8 @@ ON_CANVAS = [("ink", "paper"), ("quiet", "paper"), ("quiet", "gap"), ("ink", "ba
              ("paper", "ink"), ("quiet", "band")]
 
 
-def rgb(text):
+def css_rgb(text):
     return [int(part) / 255 for part in text[text.index("(") + 1:-1].split(",")[:3]]
-
-
-def hexadecimal(text):
-    return [int(text[i:i + 2], 16) / 255 for i in (1, 3, 5)]
 
 
 class Looks(unittest.TestCase):
@@ -40,7 +36,7 @@ class Looks(unittest.TestCase):
         self.browser.theme("light")
 
     def test_contrast_of_every_text(self):
-        pages = [b.pipeline_page(self.browser)[1], self.browser.make("compare", "compare", schedules())]
+        pages = [b.pipeline_page(self.browser)[1], self.browser.make("compare", "compare", pages_test.schedules())]
         for theme in ("light", "dark"):
             self.browser.theme(theme)
             for path in pages:
@@ -50,7 +46,7 @@ class Looks(unittest.TestCase):
                 found = self.browser.js(TEXTS)
                 self.assertGreater(len(found), 25)
                 for text, colour, background in found:
-                    ratio = palette_test.contrast(rgb(colour), rgb(background))
+                    ratio = palette_test.contrast(css_rgb(colour), css_rgb(background))
                     self.assertGreaterEqual(ratio, 4.5, f"{theme}, {path.name}: {text}: {colour} on {background}")
 
     def test_contrast_on_the_canvas(self):
@@ -58,7 +54,7 @@ class Looks(unittest.TestCase):
             self.browser.theme(theme)
             self.browser.open(b.pipeline_page(self.browser)[1])
             for names, (colour, background) in zip(ON_CANVAS, self.browser.js(PAIRS, ON_CANVAS)):
-                ratio = palette_test.contrast(hexadecimal(colour), hexadecimal(background))
+                ratio = palette_test.contrast(pages_test.rgb(colour), pages_test.rgb(background))
                 self.assertGreaterEqual(ratio, 4.5, f"{theme}: {names}")
 
     def test_the_switch_of_themes(self):

@@ -78,6 +78,7 @@ class Navigation(unittest.TestCase):
         self.browser.keys("+")
         begin, end = self.view()
         self.assertAlmostEqual(end - begin, self.step / 1.5, delta=1e-6 * self.step)
+        self.assertAlmostEqual(begin + end, self.step, delta=1e-6 * self.step)
         self.browser.keys(Keys.ARROW_RIGHT)
         moved, _ = self.view()
         self.assertAlmostEqual(moved - begin, 0.15 * (end - begin), delta=1e-6 * self.step)

@@ -1,13 +1,19 @@
 """Every kind and size of page opens, says no error, and shows the numbers that were put in."""
+import math
 import unittest
 
 import browser as b
+import palette_test
 from make_page import HOSTILE, RunBuilder, bulk_run, page_data, page_html
 import pipelines
 
 # Names of what the pages must show, from the smallest unit to the largest.
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2**10, "MiB": 2**20,
          "GiB": 2**30, "TiB": 2**40, "%": 1e-2}
+
+
+def rgb(text):
+    return [int(text[i:i + 2], 16) / 255 for i in (1, 3, 5)]
 
 
 def empty_run():
@@ -108,6 +114,30 @@ class Pages(unittest.TestCase):
         alert = self.browser.js("return document.querySelector('[role=alert]').textContent")
         self.assertIn("cannot show its timeline: a column of 1 rows has 3 bytes, 1 were read", alert)
         self.assertIn("tables of the run", self.browser.js("return document.body.innerText"))
+
+    def test_data_of_another_version_are_refused(self):
+        data = page_data("timeline", [one_slice().data()], "old") | {"schema": "shardsim-page-0"}
+        path = self.browser.folder / "old.html"
+        path.write_text(page_html("timeline", data, "old"))
+        self.assertEqual(self.browser.open(path), "failed")
+        alert = self.browser.js("return document.querySelector('[role=alert]').textContent")
+        self.assertIn("expected shardsim-page-1, found shardsim-page-0", alert)
+
+    def test_one_hit_among_thousands_of_thin_slices_is_seen(self):
+        run = one_slice()
+        for i in range(20_000):
+            name, kind = ("needle", 4) if i == 7_000 else ("hay", 0)
+            run.slice(track=0, begin=10 + 10 * i, length=10, origin=run.origin(name, kind))
+        self.browser.open(self.browser.make("needle", "timeline", [run]))
+        x, y, box = self.browser.place("slice", 7_001)
+        self.assertLess(box["width"], 1.01)
+        column = int(box["x"])
+        colours = {at: self.browser.pixel(column + at, y) for at in (-20, 0)}
+        self.assertEqual(set(colours.values()), {"#136fec"})
+        self.browser.control("search").send_keys("needle")
+        self.assertEqual(self.browser.probe("hits"), 1)
+        hit, other = (palette_test.lab(palette_test.linear(rgb(self.browser.pixel(column + at, y)))) for at in (0, -20))
+        self.assertGreater(math.dist(hit, other), 20)
 
     def test_figures_equal_the_summary(self):
         run, path = b.pipeline_page(self.browser)
