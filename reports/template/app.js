@@ -12,13 +12,14 @@ import { makeLegend } from './legend.js';
 import { paintOverlay } from './overlay.js';
 import { listenToPointer } from './pointer.js';
 import { makeRows } from './rows.js';
-import { boxOf, isSame, timesOf } from './targets.js';
+import { hasCells } from './run_model.js';
+import { boxOf, timesOf } from './targets.js';
 import { Toolbar } from './toolbar.js';
-import { isHit } from './walk.js';
 
 const KEYS_HELP =
-  'Arrow keys pan and scroll, plus and minus zoom, 0 or f fits all, / searches. Enter starts at the ' +
-  'first slice in view, then Tab and Shift+Tab walk, Enter selects, Escape leaves.';
+  'Wheel or pinch zooms, a drag pans, a click selects. Keys in the chart: arrows pan and scroll, ' +
+  'plus and minus zoom, 0 or f fits all, / searches. Enter starts at the first slice in view, then ' +
+  'Tab and Shift+Tab walk, Enter selects, Escape leaves.';
 const LEAST_FOCUS_WIDTH = 24;  // px; narrower ones are zoomed to
 
 export class App {
@@ -41,7 +42,7 @@ export class App {
     this.card = new HoverCard();
     this.chart = new Chart({
       span_s: Math.max(...runs.map((run) => run.step_s), 1e-12),
-      label: 'timeline',
+      label: `timeline of ${runs.map((run) => run.name).join(', ')}`,
       paintOverlay: (frame) => paintOverlay(frame, this.pointed),
       onMove: () => this.card.hide(),
     });
@@ -73,7 +74,7 @@ export class App {
     const cells = this.runs.map((run) => inkCells(run, this.choice, this.inks));
     this.chart.sliceInks = slices.map((one) => one.inks);
     this.chart.cellInks = cells.map((one) => one.inks);
-    const counts = this.choice.view === 'pipeline' && cells.some((one) => one.hits) ? cells : slices;
+    const counts = this.choice.view === 'pipeline' && this.runs.some(hasCells) ? cells : slices;
     this.hits = counts.reduce((sum, one) => sum + one.hits, 0);
     if ('view' in part || 'showsMemory' in part || 'showsLinks' in part) this.pointAtNothing();
     this.legend.replaceChildren(...makeLegend(this));
@@ -144,13 +145,5 @@ export class App {
   // The live region: what a reader of the screen hears.
   say(text) {
     this.live.textContent = text;
-  }
-
-  isHit(target) {
-    return isHit(this.chart, target);
-  }
-
-  isSelected(target) {
-    return isSame(this.pointed.selected, target);
   }
 }

@@ -25,7 +25,10 @@ export function arrowsOf(target, rows) {
     return from === null ? [] : [{ from, to: afterBubble(target) }];
   }
   if (target.type !== 'slice') return [];
-  const into = sourcesOf(run, index).map((one) => ({ from: sliceTarget(rows, run, one), to: target }));
+  const into = sourcesOf(run, index).map((one) => ({
+    from: sliceTarget(rows, run, one),
+    to: target,
+  }));
   const out = run.dependencies
     .outOf(index)
     .map((one) => ({ from: target, to: sliceTarget(rows, run, one) }));
@@ -53,10 +56,12 @@ function wayOfMicrobatch(target, rows) {
   stops.sort(
     (a, b) => a.pass - b.pass || (a.pass === 0 ? 1 : -1) * (a.half.stage - b.half.stage),
   );
+  const rowOf = (rank) =>
+    rows.find((row) => row.type === 'cells' && row.run === run && row.rank === rank);
   const targets = stops.map(({ cell }) => ({
     type: 'cell',
     run,
-    row: rows.find((row) => row.type === 'cells' && row.run === run && row.rank === run.cells.rank[cell]),
+    row: rowOf(run.cells.rank[cell]),
     index: cell,
   }));
   return targets

@@ -1,7 +1,7 @@
 // The canvas: rows under a time axis, painted when something changed, at most once a frame.
 //
 // Two canvases lie on each other: rows below, and above what follows the pointer, so that moving it
-// does not paint the rows again. They stay in place while the box around them scrolls over the rows.
+// does not paint the rows again. They stay in place while the box around them scrolls.
 
 import { AXIS_HEIGHT, axisTicks, paintAxis, paintGrid } from './axis.js';
 import { element } from './dom.js';

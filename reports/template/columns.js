@@ -11,7 +11,8 @@ function signed(zigzag) {
   return zigzag % 2 ? -(zigzag + 1) / 2 : zigzag / 2;
 }
 
-// `Type`: the typed array of the result. Times take more than 32 bits: Float64Array is exact to 2^53.
+// `Type`: the typed array of the result. Times take more than 32 bits: Float64Array is exact to
+// 2^53.
 export function decodeColumn(base64, count, { Type = Float64Array, differences = false } = {}) {
   const bytes = atob(base64);
   const column = new Type(count);

@@ -45,7 +45,8 @@ export class Inks {
 
   // `coded`: 1 more than the micro-batch, 0 for none.
   ofMicrobatch(coded) {
-    return coded === 0 ? NO_MICROBATCH : FIRST_MICROBATCH + ((coded - 1) % MICROBATCH_COLOURS.length);
+    if (coded === 0) return NO_MICROBATCH;
+    return FIRST_MICROBATCH + ((coded - 1) % MICROBATCH_COLOURS.length);
   }
 }
 
@@ -87,7 +88,7 @@ export function inkSlices(run, choice, inks) {
 }
 
 // "F3" of a forward of micro-batch 3.
-export const cellText = (code, microbatch) => (code === 'O' ? 'O' : `${code}${microbatch}`);
+const cellText = (code, microbatch) => (code === 'O' ? 'O' : `${code}${microbatch}`);
 
 // The halves of a cell: one, or two that overlap. Each { code, microbatch, chunk, stage }.
 export function cellHalves(run, cell) {

@@ -2,8 +2,16 @@
 
 import { button, element } from './dom.js';
 import { cellHalves } from './inks.js';
-import { CODES, codeColour, kindColour, lighter, memoryColour, microbatchColour } from './palette.js';
-import { MICROBATCH_COLOURS, NEUTRAL } from './palette.js';
+import {
+  CODES,
+  MICROBATCH_COLOURS,
+  NEUTRAL,
+  codeColour,
+  kindColour,
+  lighter,
+  memoryColour,
+  microbatchColour,
+} from './palette.js';
 
 // A swatch is drawn: colours in a style attribute would need a weaker content policy.
 function swatch(colour, className = 'swatch') {

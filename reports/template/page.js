@@ -20,14 +20,15 @@ function leftOutNote(runs) {
   return element(
     'p',
     { class: 'note' },
-    `${plural(leftOut, 'slice')} shorter than this page can show were merged with their neighbours.`,
+    `${plural(leftOut, 'slice')} shorter than this page can show were merged with neighbours.`,
   );
 }
 
 function openPage(head) {
   const data = readData();
   const runs = data.runs.map(makeRunModel);
-  const opensAsPipeline = runs.some((run) => run.kind === 'schedule' && hasCells(run)) ||
+  const opensAsPipeline =
+    runs.some((run) => run.kind === 'schedule' && hasCells(run)) ||
     (runs.length > 1 && runs.every(hasCells));
   const app = new App(runs, opensAsPipeline ? 'pipeline' : 'timeline');
   const body = document.getElementById('static');

@@ -1,5 +1,5 @@
 // The pipeline view: one row per rank, a cell per work with the number of its micro-batch; later
-// chunks lighter, the two works of an overlapped pair in one frame, white gaps where the rank idles.
+// chunks lighter, the works of an overlapped pair in one frame, gaps where the rank idles.
 
 import { FAINT, cellHalves } from './inks.js';
 import { paintGaps } from './paint_gaps.js';
@@ -12,9 +12,7 @@ export function paintCells(frame, row) {
   const { begin, end, second_code, firstOfRank } = run.cells;
   const { viewport, strips } = frame;
   const inks = frame.cellInks[run.index];
-  const scale = viewport.pxPerSecond * run.tick_s;
-  const from = viewport.from_s / run.tick_s;
-  const to = viewport.to_s / run.tick_s;
+  const { from, to, scale } = viewport.inTicks(run.tick_s);
   paintGaps(frame, row);
 
   const last = firstOfRank[rank + 1];

@@ -8,9 +8,7 @@ export function paintGaps(frame, row) {
   const { run, rank } = row;
   const { begin, end, text, firstOfRank } = run.bubbles;
   const { ctx, theme, viewport } = frame;
-  const scale = viewport.pxPerSecond * run.tick_s;
-  const from = viewport.from_s / run.tick_s;
-  const to = viewport.to_s / run.tick_s;
+  const { from, to, scale } = viewport.inTicks(run.tick_s);
   ctx.fillStyle = theme.gap;
   const last = firstOfRank[rank + 1];
   for (let i = firstAbove(end, from, firstOfRank[rank], last); i < last && begin[i] < to; ++i) {

@@ -12,9 +12,7 @@ export function paintSlices(frame, row) {
   const { begin, end } = run.slices;
   const { strips, viewport } = frame;
   const inks = frame.sliceInks[run.index];
-  const scale = viewport.pxPerSecond * run.tick_s;
-  const from = viewport.from_s / run.tick_s;
-  const to = viewport.to_s / run.tick_s;
+  const { from, to, scale } = viewport.inTicks(run.tick_s);
   strips.startRow(row.y + 2, row.height - 4);
   let i = firstAbove(end, from, track.first, track.last);
   for (; i < track.last && begin[i] < to; ++i) {

@@ -39,7 +39,7 @@ export const MICROBATCH_COLOURS = [
 ];
 export const NEUTRAL = '#86888a';
 
-export const MEMORY_COLOURS = {
+const MEMORY_COLOURS = {
   weights: '#136fec',
   gradients: '#ad570c',
   optimizer: '#f0d32c',
@@ -48,9 +48,9 @@ export const MEMORY_COLOURS = {
   logits: '#f772cb',
 };
 
-export function kindColour({ name, group }, isKnownOnly = false) {
+export function kindColour({ name, group }) {
   if (name in KINDS) return KINDS[name];
-  if (isKnownOnly || name === 'phase') return OTHER;
+  if (name === 'phase') return OTHER;
   return GROUPS[group] ?? OTHER;
 }
 
@@ -68,7 +68,7 @@ export function lighter(colour) {
 }
 
 // Relative luminance of WCAG 2.
-export function luminance(colour) {
+function luminance(colour) {
   const [r, g, b] = channels(colour).map((c) => {
     const share = c / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
@@ -77,4 +77,5 @@ export function luminance(colour) {
 }
 
 // White where it reaches a contrast of 4.5, black elsewhere: one of the two always does.
-export const textOn = (colour) => (1.05 / (luminance(colour) + 0.05) >= 4.5 ? '#ffffff' : '#000000');
+export const textOn = (colour) =>
+  1.05 / (luminance(colour) + 0.05) >= 4.5 ? '#ffffff' : '#000000';

@@ -2,7 +2,7 @@
 // against a page. Nothing can be set through it.
 //
 //   view      { from_s, to_s, name, fitted }
-//   rows      [{ type, label, note, top, height }] in pixels of the window, also of what is scrolled away
+//   rows      [{ type, label, note, top, height }] in pixels of the window, scrolled away or not
 //   choice    a copy of what search, filters and switches say
 //   hits      slices (in the pipeline view: cells) that are not set back
 //   hovered, focused, selected   { type, index, name } or null
@@ -23,10 +23,8 @@ function targetOf(app, type, index, run) {
   const { rows } = app.chart;
   if (type === 'slice') return sliceTarget(rows, run, index);
   const rank = run[`${type}s`].rank[index];
-  const row = rows.find(
-    (one) =>
-      one.run === run && one.rank === rank && (one.type === 'cells' || (type === 'bubble' && one.showsGaps)),
-  );
+  const shows = (row) => row.type === 'cells' || (type === 'bubble' && row.showsGaps);
+  const row = rows.find((one) => one.run === run && one.rank === rank && shows(one));
   return row === undefined ? null : { type, run, row, index };
 }
 

@@ -6,7 +6,7 @@ import { paintLink } from './paint_links.js';
 import { paintMemory } from './paint_memory.js';
 import { paintSlices } from './paint_slices.js';
 
-const LINE = 8;  // px, half of the distance of two lines
+const LINE = 16;  // px
 
 export const PAINTERS = {
   slices: paintSlices,
@@ -29,10 +29,10 @@ export function paintGutter({ ctx, theme, gutter, width: rowWidth, labels }, row
   const middle = row.y + row.height / 2;
   const width = isHeading ? rowWidth - 8 : gutter - 8;
   const font = isHeading ? BOLD : FONT;
-  if (row.note === undefined) {
-    labels.add({ text: row.label, colour: isHeading ? theme.ink : theme.quiet, x: 4, y: middle, width, font });
-    return;
-  }
-  labels.add({ text: row.label, colour: theme.quiet, x: 4, y: middle - LINE, width, font });
-  labels.add({ text: row.note, colour: theme.quiet, x: 4, y: middle + LINE, width, font });
+  const colour = isHeading ? theme.ink : theme.quiet;
+  const lines = row.note === undefined ? [row.label] : [row.label, row.note];
+  lines.forEach((text, i) => {
+    const y = middle + LINE * (i - (lines.length - 1) / 2);
+    labels.add({ text, colour, x: 4, y, width, font });
+  });
 }

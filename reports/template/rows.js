@@ -36,7 +36,8 @@ function rankRows(run, rank, { view, showsMemory }) {
 
 function linkRows(run) {
   if (run.links.length === 0) return [];
-  const more = run.linksLeftOut > 0 ? `, ${plural(run.linksLeftOut, 'less busy link')} left out` : '';
+  const { linksLeftOut } = run;
+  const more = linksLeftOut > 0 ? `, ${plural(linksLeftOut, 'less busy link')} left out` : '';
   const heading = { type: 'heading', run, label: `links, busiest first${more}` };
   return [heading, ...run.links.map((link) => ({ type: 'link', run, link, label: link.name }))];
 }
@@ -52,7 +53,8 @@ export function makeRows(runs, choice) {
     if (choice.showsLinks) rows.push(...linkRows(run));
   }
   const cells = rows.filter((row) => row.type === 'cells').length;
-  const heights = { ...HEIGHTS, cells: Math.max(HEIGHTS.cells, Math.min(MOST_CELL, CELLS / cells)) };
+  const cellHeight = Math.max(HEIGHTS.cells, Math.min(MOST_CELL, CELLS / cells));
+  const heights = { ...HEIGHTS, cells: cellHeight };
   let y = 0;
   for (const row of rows) {
     row.height = heights[row.type];

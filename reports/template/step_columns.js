@@ -5,9 +5,8 @@ import { firstAbove } from './run_model.js';
 // Calls see(x0, x1, point) for every stretch in view that has one point to show; `height(point)`
 // says how high it is. `at`: ticks, not decreasing; the last point holds until `end` (ticks).
 export function walkSteps(at, end, tick_s, viewport, height, see) {
-  const scale = viewport.pxPerSecond * tick_s;
-  const from = viewport.from_s / tick_s;
-  const to = Math.min(viewport.to_s / tick_s, end);
+  const { from, to: right, scale } = viewport.inTicks(tick_s);
+  const to = Math.min(right, end);
   const pixel = (tick) => Math.round(viewport.left + (Math.max(tick, from) - from) * scale);
   let shown = Math.max(0, firstAbove(at, from, 0, at.length) - 1);
   let x0 = at.length > 0 ? pixel(at[shown]) : 0;

@@ -46,7 +46,7 @@ export class Toolbar {
     this.hits = element('output', { 'data-control': 'hits', 'aria-live': 'polite' });
     this.element = element(
       'div',
-      { class: 'toolbar', role: 'toolbar', 'aria-label': 'timeline controls' },
+      { class: 'toolbar', role: 'group', 'aria-label': 'timeline controls' },
       ...this.#views(),
       element('label', {}, 'Search ', this.search),
       this.hits,

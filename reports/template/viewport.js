@@ -61,6 +61,15 @@ export class Viewport {
     return this.#transform.k === 1;
   }
 
+  // The stretch in ticks of a run, and pixels per tick.
+  inTicks(tick_s) {
+    return {
+      from: this.from_s / tick_s,
+      to: this.to_s / tick_s,
+      scale: this.pxPerSecond * tick_s,
+    };
+  }
+
   xOf(time_s) {
     return this.#left + (time_s - this.from_s) * this.pxPerSecond;
   }
