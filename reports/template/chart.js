@@ -45,7 +45,8 @@ export class Chart {
       this.overCanvas,
     );
     this.spacer = element('div');
-    this.scroller = element('div', { class: 'scroller', tabindex: '-1' }, this.surface, this.spacer);
+    const scrolls = { class: 'scroller', tabindex: '-1' };
+    this.scroller = element('div', scrolls, this.surface, this.spacer);
     this.viewport = new Viewport(this.surface, span_s, (source) => {
       if (source?.type === 'mousemove') this.scroller.scrollTop -= source.movementY;
       onMove();
