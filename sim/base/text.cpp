@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include <algorithm>
+
 namespace shardsim {
 
 std::size_t utf8_length(std::string_view text, std::size_t at) {
@@ -15,6 +17,21 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
     if ((byte(at + i) & 0xC0) != 0x80) return 0;
   }
   return length;
+}
+
+std::size_t characters(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++count)
+    at += std::max<std::size_t>(1, utf8_length(text, at));
+  return count;
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  if (characters(text) <= most) return std::string(text);
+  std::size_t at = 0;
+  for (std::size_t count = 0; count + 1 < most; ++count)
+    at += std::max<std::size_t>(1, utf8_length(text, at));
+  return std::string(text.substr(0, at)) + "…";
 }
 
 std::string in_quotes(std::string_view text) {

@@ -256,12 +256,21 @@ Slices slices_of(const ScheduleRun& run) {
                .of_schedule = true};
   for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ranks); ++rank)
     source.ranks.push_back({rank});
+  std::vector<PipelineCell> cells = cells_of(run);
   source.overlapped.resize(run.graph.size());
+  for (std::size_t op = 0; op < cells.size(); ++op)
+    source.overlapped[op] = cells[op].second.has_value();
+  Slices made = Collecting(source).take();
+  made.cells = std::move(cells);
+  return made;
+}
+
+std::vector<PipelineCell> cells_of(const ScheduleRun& run) {
+  const int ranks = run.schedule.ranks();
   std::vector<PipelineCell> cells;
   for (int rank = 0; rank < ranks; ++rank) {
     for (const Cell& cell : run.schedule.programs[static_cast<std::size_t>(rank)].cells) {
       const std::size_t op = cells.size();
-      source.overlapped[op] = cell.overlapped();
       PipelineCell& made = cells.emplace_back();
       made.rank = rank;
       made.begin = run.timeline.start[op];
@@ -270,9 +279,7 @@ Slices slices_of(const ScheduleRun& run) {
       if (cell.overlapped()) made.second = work_of(cell.work[1], rank, ranks);
     }
   }
-  Slices made = Collecting(source).take();
-  made.cells = std::move(cells);
-  return made;
+  return cells;
 }
 
 }  // namespace shardsim

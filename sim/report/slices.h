@@ -117,6 +117,8 @@ struct Slices {
 
 Slices slices_of(const Run& run);
 Slices slices_of(const ScheduleRun& run);
+// Its cells alone, which take less time.
+std::vector<PipelineCell> cells_of(const ScheduleRun& run);
 
 // "F3" for a forward of micro-batch 3, "O" for the optimizer.
 std::string to_text(const PipelineWork& work);
