@@ -49,6 +49,7 @@ install_missing() {
     need_library python3-selenium
   fi
   if [ "$1" = bench ]; then need_library libbenchmark-dev; fi
+  if [ "$1" = test ]; then need_tool rsvg-convert librsvg2-bin; fi
   [ -n "$missing" ] || return 0
 
   local as_root=

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/progress.h"
 #include "command/arguments.h"
 #include "command/collective_request.h"
 #include "plan/collective_run.h"
@@ -101,7 +102,9 @@ std::vector<std::string> estimates(const std::vector<CollectiveRequest>& request
 std::vector<SweepPoint> simulate_all(const CollectiveReading& reading) {
   std::vector<SweepPoint> points;
   OpGraph graph;
+  Progress progress("sizes replayed", reading.requests.size());
   for (const CollectiveRequest& request : reading.requests) {
+    progress.at(points.size());
     const CollectiveCall& call = request.calls.front();
     const CollectiveInstance described = describe_on_links(call, request.cluster, {});
     // In pieces, of parts, and with ranks that do unlike things, a plan depends on the size.
@@ -148,6 +151,7 @@ Sweep simulate_sweep(const CollectiveArguments& args, const CollectiveReading& r
 }  // namespace
 
 void collective_command(const CollectiveArguments& args) {
+  if (args.quiet) show_no_progress();
   const CollectiveReading reading = read_collective(args);
   check_plans(args, reading);
   if (args.sweep_bytes) {

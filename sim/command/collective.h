@@ -16,7 +16,7 @@ struct CollectiveArguments {
   std::optional<std::string> bytes, bytes_per_rank, sweep_bytes, over, shift, root, pieces, window;
   std::string grain = "flow", engine = "simgrid", format = "text";
   std::vector<std::string> beside;
-  bool full = false, check = false;
+  bool full = false, check = false, quiet = false;
 };
 
 // The result: printed, or as JSON. Throw ConfigError with every problem of the arguments,

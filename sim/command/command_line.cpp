@@ -102,6 +102,8 @@ void declare_simulation(CLI::App* sub, Args& args) {
   sub->add_option("--engine", args.engine, "simgrid or ideal (default simgrid)");
   sub->add_option("--format", args.format, "text or json (default text)");
   sub->add_flag("--full", args.full, "replay every device instead of one class per symmetry");
+  sub->add_flag("--quiet", args.quiet,
+                "the result only: no progress on stderr, nothing on what next");
 }
 
 // An option that may be given several times, one value each.
@@ -117,6 +119,9 @@ void declare_run(CLI::App& app, RunArguments& args, Found& found) {
   declare_repeated(sub, "--set", args.set,
                    "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'");
   sub->add_option("--out", args.out, "output directory (default reports/out/NAME)");
+  sub->add_option("--svg", args.svg,
+                  "write a picture to this file: the pipeline, and the streams of each rank; with "
+                  "--compare both runs on one time axis");
   sub->add_flag("--trace", args.trace, "write trace.json however many operations there are");
   sub->add_option(
       "--compare", args.compare,
@@ -127,6 +132,8 @@ void declare_run(CLI::App& app, RunArguments& args, Found& found) {
                 "the step if a cost were free, one replay for each; without being asked for up to "
                 "20,000 operations");
   sub->add_flag("--check", args.check, kCheckHelp);
+  sub->add_flag("--gantt", args.gantt,
+                "print the timeline as text, which is done by itself on a terminal");
   declare_simulation(sub, args);
   declare_action(sub, args, found, run_command, run_document);
 }
@@ -237,6 +244,7 @@ void declare_schedule(CLI::App& app, ScheduleArguments& args, Found& found) {
   sub->add_option("--out", args.out, "write trace.json to this directory");
   sub->add_option("--html", args.html,
                   "write a page to this file; several kinds on one time axis, at most six");
+  sub->add_option("--svg", args.svg, "write a picture to this file; all kinds on one time axis");
   sub->add_option("--format", args.format, "text or json (default text)");
   declare_action(sub, args, found, schedule_command, schedule_document);
 }
@@ -284,6 +292,7 @@ void declare_validate(CLI::App& app, ValidateArguments& args, Found& found) {
   sub->add_flag("--regime", args.regime,
                 "only the map of where the textbook formulas hold, by devices and bytes");
   sub->add_option("--format", args.format, "text or json (default text)");
+  sub->add_flag("--quiet", args.quiet, "no progress on stderr");
   sub->add_flag("--list", args.list, "the rows and their recorded verdicts; nothing is simulated");
   sub->callback([&args, &found] { found = {[&args] { validate_command(args); }, {}}; });
 }

@@ -31,16 +31,22 @@ std::string bound_text(const Comparison& c) {
 
 }  // namespace
 
-Comparison compare_overlap(const RunSpec& spec, const Simulation& how) {
+Comparison compare_overlap(const RunSpec& spec, const Simulation& how, bool draw) {
   Comparison result;
   result.name = spec.name.value;
   RunSpec bare = spec;
   bare.overlap = {};
-  const Metrics nothing = measure(simulate(bare, prepare(bare), how));
+  const Run bare_run = simulate(bare, prepare(bare), how);
+  const Metrics nothing = measure(bare_run);
   result.runs.push_back(row_of("nothing overlapped", nothing));
   Run run = simulate(spec, prepare(spec), how);
   const Metrics configured = measure(run);
   result.runs.push_back(row_of("as configured", configured));
+  if (draw) {
+    const NamedRun both[] = {{result.runs[0].name, bare_run, nothing},
+                             {result.runs[1].name, run, configured}};
+    result.picture = picture_of(result.name, both);
+  }
   result.compute_bound = step_without_communication(run, *how.engine);
   result.communicator_bound = nothing.longest_communicator;
   ComparedRun bound{"perfectly overlapped",

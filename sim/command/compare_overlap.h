@@ -12,6 +12,7 @@
 
 #include "command/run.h"
 #include "report/json.h"
+#include "report/picture.h"
 
 namespace shardsim {
 
@@ -28,9 +29,10 @@ struct Comparison {
   std::vector<ComparedRun> runs;  // nothing, as configured, perfectly overlapped
   Seconds compute_bound, communicator_bound;
   std::vector<std::string> assumptions;  // of the configured run
+  std::optional<Picture> picture;        // of the first two
 };
 
-Comparison compare_overlap(const RunSpec& spec, const Simulation& how);
+Comparison compare_overlap(const RunSpec& spec, const Simulation& how, bool draw);
 
 std::string comparison_text(const Comparison& comparison);
 Json comparison_json(const Comparison& comparison);

@@ -8,11 +8,15 @@
 #include "base/file.h"
 #include "base/gzip.h"
 #include "base/problem.h"
+#include "base/progress.h"
 #include "command/arguments.h"
 #include "command/compare_overlap.h"
+#include "command/terminal.h"
 #include "command/what_if.h"
 #include "plan/play.h"
 #include "plan/step_flops.h"
+#include "report/picture_svg.h"
+#include "report/picture_text.h"
 #include "report/reports.h"
 #include "spec/load.h"
 
@@ -76,7 +80,7 @@ Json summary_of(const RunArguments& args, const Run& run, const Metrics& metrics
   return summary;
 }
 
-// Options that say nothing beside --compare, which prints one table and writes nothing.
+// Options that say nothing beside --compare, which prints one table and writes at most a picture.
 void refuse_beside_compare(const RunArguments& args, std::vector<Problem>& problems) {
   if (args.compare.empty()) return;
   const std::vector<std::string> names = {"overlap"};
@@ -91,6 +95,7 @@ void refuse_beside_compare(const RunArguments& args, std::vector<Problem>& probl
                         fmt::format("expected no {} with --compare, found one", option), ""});
   };
   refuse(!args.out.empty(), "--out", args.out);
+  refuse(args.gantt, "--gantt", "--gantt");
   refuse(!args.tokens.empty(), "--tokens", args.tokens);
   refuse(args.what_if, "--what-if", "--what-if");
 }
@@ -113,6 +118,10 @@ Simulation simulation_of(const RunArguments& args) {
     how.tokens = tokens.value;
   }
   refuse_beside_compare(args, problems);
+  if (args.gantt && args.format == "json") {
+    problems.push_back({argument_pos("--gantt", "--gantt"),
+                        "expected --gantt with --format text, found json", ""});
+  }
   throw_if_any(problems);
   return how;
 }
@@ -199,15 +208,39 @@ Written make_files(const RunArguments& args, const Done& done, const std::string
 Comparison compare(const RunArguments& args, const Simulation& how) {
   const RunSpec spec = load_with(args);
   check_plans(args, prepare(spec));
-  return compare_overlap(spec, how);
+  return compare_overlap(spec, how, !args.svg.empty());
+}
+
+// What was written and what to do next.
+std::string closing_lines(const RunArguments& args, const Run& run, const Written& written,
+                          const std::string& out) {
+  std::vector<std::string> names;
+  for (const WrittenFile& file : written.names) names.push_back(file.name);
+  std::string text = fmt::format("\nwrote {} in {}", fmt::join(names, ", "), out);
+  if (!args.svg.empty()) text += ", and " + args.svg;
+  text += written.left_out;
+  if (!args.what_if && run.graph.size() > kSmallGraph) {
+    text +=
+        "\nfor the step without a cost, as if it were free: --what-if (done by itself for small "
+        "runs)";
+  }
+  return fmt::format(
+      "{}\nnext: open {}/index.html in a browser; change one thing with --set KEY=VALUE\n", text,
+      out);
 }
 
 }  // namespace
 
 void run_command(const RunArguments& args) {
+  if (args.quiet) show_no_progress();
   const Simulation how = simulation_of(args);
+  if (!args.svg.empty()) {
+    const std::string folder = std::filesystem::path(args.svg).parent_path().string();
+    require_writable_directory(folder.empty() ? "." : folder);
+  }
   if (!args.compare.empty()) {
     const Comparison compared = compare(args, how);
+    if (compared.picture) write_files({{args.svg, picture_svg(*compared.picture)}});
     print(args.format == "json" ? to_json(comparison_json(compared)) : comparison_text(compared));
     return;
   }
@@ -218,26 +251,19 @@ void run_command(const RunArguments& args) {
   if (!args.what_if && done.run.graph.size() <= kSmallGraph) {
     done.metrics.what_if = what_ifs(done.run, *how.engine);
   }
-  const Written written = make_files(args, done, out);
+  Written written = make_files(args, done, out);
+  if (!args.svg.empty())
+    written.files.push_back({args.svg, picture_svg(picture_of(done.run, done.metrics))});
   write_files(written.files);
   for (const std::string& path : written.stale) std::filesystem::remove(path);
   if (args.format == "json") {
     print(to_json(summary_of(args, done.run, done.metrics)));
     return;
   }
-  std::vector<std::string> names;
-  for (const WrittenFile& file : written.names) names.push_back(file.name);
-  std::string text = run_table(done.run, done.metrics) +
-                     fmt::format("\nwrote {} in {}", fmt::join(names, ", "), out);
-  text += written.left_out;
-  if (!args.what_if && done.run.graph.size() > kSmallGraph) {
-    text +=
-        "\nfor the step without a cost, as if it were free: --what-if (done by itself for small "
-        "runs)";
-  }
-  print(fmt::format(
-      "{}\nnext: open {}/index.html in a browser; change one thing with --set KEY=VALUE\n", text,
-      out));
+  std::string text = run_table(done.run, done.metrics);
+  if (args.gantt || (output_is_terminal() && !args.quiet))
+    text += "\n" + picture_text(picture_of(done.run, done.metrics), look_of_output());
+  print(text + (args.quiet ? "" : closing_lines(args, done.run, written, out)));
 }
 
 Json run_document(const RunArguments& args) {

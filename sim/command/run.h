@@ -20,7 +20,10 @@ struct RunArguments {
   std::vector<std::string> set;
   std::string tokens;   // of a training, "15e12"; empty: none is asked for
   std::string compare;  // "overlap": three runs beside each other; empty: one run
+  std::string svg;      // file of a picture; empty: none
   bool full = false, check = false, trace = false, what_if = false;
+  bool gantt = false;   // print the picture although nobody looks at a terminal
+  bool quiet = false;   // results only
   std::string command;  // the whole command line, for a shell; shown on pages
 };
 

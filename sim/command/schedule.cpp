@@ -12,11 +12,13 @@
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/schedule_costs.h"
+#include "command/terminal.h"
 #include "plan/lower_schedule.h"
 #include "plan/schedule_file.h"
 #include "plan/schedules.h"
 #include "report/page.h"
 #include "report/page_comparison.h"
+#include "report/picture_svg.h"
 #include "report/schedule_run.h"
 
 namespace shardsim {
@@ -370,6 +372,7 @@ ScheduleComparison compare(const ScheduleArguments& args) {
     files.push_back({*args.export_file, schedule_file_text(comparison.runs.front().schedule)});
   if (args.out) files.push_back({*args.out + "/trace.json", schedule_trace(comparison)});
   if (args.html) files.push_back({*args.html, page_of(comparison, args.command)});
+  if (args.svg) files.push_back({*args.svg, picture_svg(picture_of(comparison))});
   write_files(files);
   return comparison;
 }
@@ -378,7 +381,8 @@ ScheduleComparison compare(const ScheduleArguments& args) {
 
 void schedule_command(const ScheduleArguments& args) {
   const ScheduleComparison comparison = compare(args);
-  print(args.format == "json" ? to_json(schedule_json(comparison)) : schedule_text(comparison));
+  print(args.format == "json" ? to_json(schedule_json(comparison))
+                              : schedule_text(comparison, look_of_output()));
 }
 
 Json schedule_document(const ScheduleArguments& args) {

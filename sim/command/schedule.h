@@ -15,7 +15,7 @@ struct ScheduleArguments {
   std::optional<std::string> stages, microbatches, chunks, group, memory_limit;
   std::optional<std::string> forward, backward, backward_input, backward_weight, overlapped;
   std::string p2p = "0", p2p_mode = "async", format = "text";
-  std::optional<std::string> cost_per, export_file, out, html;
+  std::optional<std::string> cost_per, export_file, out, html, svg;
   std::string command;  // the whole command line, for a shell; shown on the page
 };
 

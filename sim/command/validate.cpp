@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "base/check_failed.h"
 #include "base/file.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/command_line.h"
@@ -102,8 +104,11 @@ LedgerResult evaluate_rows(const std::vector<LedgerRow>& rows, const std::vector
                            Commands& commands) {
   std::vector<Problem> problems;
   LedgerResult result;
+  Progress progress("rows judged",
+                    static_cast<std::uint64_t>(std::count(chosen.begin(), chosen.end(), true)));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!chosen[i]) continue;
+    progress.at(result.rows.size());
     const LedgerRow& what = meant(rows[i], rows);
     RowResult row;
     if (what.status == RowStatus::simulated) {
@@ -122,6 +127,7 @@ LedgerResult evaluate_rows(const std::vector<LedgerRow>& rows, const std::vector
 }  // namespace
 
 void validate_command(const ValidateArguments& args) {
+  if (args.quiet) show_no_progress();
   std::vector<Problem> problems;
   require_format(args.format, problems);
   refuse_together(args, problems);

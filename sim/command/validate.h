@@ -13,7 +13,7 @@ namespace shardsim {
 struct ValidateArguments {
   std::optional<std::string> out, only, rows;
   std::string format = "text";
-  bool list = false, regime = false;
+  bool list = false, regime = false, quiet = false;
 };
 
 // Prints what the rows came to; writes files with --out. Throws ConfigError for rows that are wrong

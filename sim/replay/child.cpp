@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -102,10 +101,11 @@ int wait_for_exit(pid_t child) {
 }
 
 // Reads until the child has closed its end, which it does by ending. Returns the last bytes.
-std::string read_until_closed(int fd) {
+std::string read_until_closed(int fd, const std::function<void()>& watch) {
   std::string text;
   std::array<char, 4096> buffer{};
   while (!interrupted()) {
+    watch();
     pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
     if (poll(&readable, 1, kPollMilliseconds) <= 0) continue;
     const ssize_t count = read(fd, buffer.data(), buffer.size());
@@ -125,18 +125,18 @@ std::string cause_of_death(int status) {
 
 }  // namespace
 
-SharedSeconds::SharedSeconds(std::size_t count) : count_(count) {
-  void* memory = mmap(nullptr, std::max<std::size_t>(count, 1) * sizeof(Seconds),
-                      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+void* make_shared_memory(std::size_t bytes) {
+  void* memory = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw machine_error("shared memory");
-  data_ = new (memory) Seconds[count];
+  return memory;
 }
 
-SharedSeconds::~SharedSeconds() {
-  munmap(data_, std::max<std::size_t>(count_, 1) * sizeof(Seconds));
+void drop_shared_memory(void* memory, std::size_t bytes) {
+  munmap(memory, std::max<std::size_t>(bytes, 1));
 }
 
-void run_in_child(const std::function<void()>& work) {
+void run_in_child(const std::function<void()>& work, const std::function<void()>& watch) {
   const Pipe pipe = open_pipe();
   std::fflush(nullptr);  // what is buffered must not be written twice
   const pid_t parent = getpid();
@@ -147,7 +147,7 @@ void run_in_child(const std::function<void()>& work) {
     close(pipe.read_end);
     throw machine_error("fork");
   }
-  const std::string message = read_until_closed(pipe.read_end);
+  const std::string message = read_until_closed(pipe.read_end, watch);
   close(pipe.read_end);
   if (interrupted()) kill(child, SIGKILL);
   const int status = wait_for_exit(child);

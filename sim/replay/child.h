@@ -1,33 +1,49 @@
 // Work that needs a process of its own: SimGrid allows one engine per process and aborts on errors.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <new>
 #include <span>
+#include <type_traits>
 
 #include "base/units.h"
 
 namespace shardsim {
 
-// Memory that a forked child writes and its parent reads; zero at first.
-class SharedSeconds {
- public:
-  explicit SharedSeconds(std::size_t count);
-  ~SharedSeconds();
-  SharedSeconds(const SharedSeconds&) = delete;
-  SharedSeconds& operator=(const SharedSeconds&) = delete;
+// Memory that a forked child writes and its parent reads: values of a type that needs no
+// destructor.
+void* make_shared_memory(std::size_t bytes);
+void drop_shared_memory(void* memory, std::size_t bytes);
 
-  std::span<Seconds> values() const { return {data_, count_}; }
+template <class T>
+class SharedValues {
+ public:
+  explicit SharedValues(std::size_t count)
+      : data_(new (make_shared_memory(count * sizeof(T))) T[count]()), count_(count) {
+    static_assert(std::is_trivially_destructible_v<T>);
+  }
+  ~SharedValues() { drop_shared_memory(data_, count_ * sizeof(T)); }
+  SharedValues(const SharedValues&) = delete;
+  SharedValues& operator=(const SharedValues&) = delete;
+
+  std::span<T> values() const { return {data_, count_}; }
 
  private:
-  Seconds* data_ = nullptr;
+  T* data_ = nullptr;
   std::size_t count_ = 0;
 };
+using SharedSeconds = SharedValues<Seconds>;
+// How much the child has done.
+using SharedCount = SharedValues<std::atomic<std::uint64_t>>;
 
-// Forks, runs `work` in the child on a thread with a large stack, and waits for it. What the child
-// writes to stderr is kept for the error message and otherwise dropped. Throws std::runtime_error
-// when the child dies or `work` throws, and Interrupted after Ctrl-C (the child is killed first).
-// The child ends by _exit: no destructor of the parent's objects runs twice.
-void run_in_child(const std::function<void()>& work);
+// Forks, runs `work` in the child on a thread with a large stack, and waits for it, calling `watch`
+// in the parent some twenty times a second. What the child writes to stderr is kept for the error
+// message and otherwise dropped. Throws std::runtime_error when the child dies or `work` throws, and
+// Interrupted after Ctrl-C (the child is killed first). The child ends by _exit: no destructor of
+// the parent's objects runs twice.
+void run_in_child(const std::function<void()>& work, const std::function<void()>& watch);
 
 }  // namespace shardsim

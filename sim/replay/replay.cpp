@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/progress.h"
 #include "replay/child.h"
 #include "replay/simgrid.h"
 #include "replay/walk.h"
@@ -30,7 +31,11 @@ Timeline replay_in_child(const OpGraph& graph) {
   const SharedSeconds start(graph.size()), end(graph.size());
   std::ranges::fill(start.values(), kNever);
   std::ranges::fill(end.values(), kNever);
-  run_in_child([&] { run_simgrid(graph, start.values(), end.values()); });
+  const SharedCount shared(1);
+  std::atomic<std::uint64_t>& ended = shared.values().front();
+  Progress progress("operations replayed", graph.size());
+  run_in_child([&] { run_simgrid(graph, start.values(), end.values(), ended); },
+               [&] { progress.at(ended.load(std::memory_order_relaxed)); });
   return {.start = {start.values().begin(), start.values().end()},
           .end = {end.values().begin(), end.values().end()}};
 }

@@ -261,14 +261,16 @@ class HeldComputes {
 // Counts dependencies and feeds SimGrid.
 class Replayer {
  public:
-  Replayer(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end)
+  Replayer(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
+           std::atomic<std::uint64_t>& ended)
       : graph_(graph),
         held_(graph),
         platform_(make_platform(graph)),
         after_(followers(graph)),
         missing_(wait_counts(graph)),
         start_(start),
-        end_(end) {}
+        end_(end),
+        ended_(ended) {}
 
   void run(const s4u::Engine& engine) {
     s4u::Engine::on_time_advance_cb([this](double) { on_date(); });
@@ -342,6 +344,7 @@ class Replayer {
 
   void end_op(std::uint32_t op) {
     end_[op] = now_;
+    ended_.store(++count_, std::memory_order_relaxed);  // somebody else only looks
     held_.after(op, now_, [this](std::uint32_t moved, Seconds when) {
       dates_.push({.when = when, .op = moved});
     });
@@ -378,6 +381,8 @@ class Replayer {
   Followers after_;
   std::vector<std::uint32_t> missing_;  // [ops] dependencies that have not ended
   std::span<Seconds> start_, end_;
+  std::atomic<std::uint64_t>& ended_;
+  std::uint64_t count_ = 0;  // the same
   Seconds now_;
   std::vector<std::uint32_t> ready_;
   std::priority_queue<Date, std::vector<Date>, std::greater<>> dates_;
@@ -389,9 +394,10 @@ class Replayer {
 
 }  // namespace
 
-void run_simgrid(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end) {
+void run_simgrid(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
+                 std::atomic<std::uint64_t>& ended) {
   const s4u::Engine& engine = start_engine();
-  Replayer(graph, start, end).run(engine);
+  Replayer(graph, start, end, ended).run(engine);
 }
 
 }  // namespace shardsim

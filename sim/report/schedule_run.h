@@ -12,6 +12,7 @@
 #include "ir/schedule_form.h"
 #include "ir/timeline.h"
 #include "report/json.h"
+#include "report/text_look.h"
 
 namespace shardsim {
 
@@ -58,14 +59,14 @@ struct ScheduleComparison {
   std::vector<std::string> assumptions;
 };
 
-// For the terminal, lines of at most 100 columns: of each run its figures, closed forms, ranks and
+// For the terminal, tables of at most 100 columns: of each run its figures, closed forms, ranks and
 // picture; then all of them in one table.
-std::string schedule_text(const ScheduleComparison& comparison);
+std::string schedule_text(const ScheduleComparison& comparison, const TextLook& look);
 
 // One row per rank: cells where they run, "F3" for a forward of micro-batch 3 (lower case on later
-// chunks or in the second direction), dots where the rank is idle. What is too long for `width`
-// columns shows its beginning and its end.
-std::string schedule_picture(const ScheduleRun& run, int width);
+// chunks or in the second direction), dots where the rank is idle. What is too wide shows its
+// beginning and its end.
+std::string schedule_picture(const ScheduleRun& run, const TextLook& look);
 
 // Of one run its figures.
 Object schedule_object(const ScheduleRun& run, const std::string& p2p_mode);

@@ -90,11 +90,11 @@ std::string head(const ScheduleRun& run) {
   return text;
 }
 
-std::string run_text(const ScheduleRun& run) {
+std::string run_text(const ScheduleRun& run, const TextLook& look) {
   std::string text = head(run);
   for (const ScheduleForm& form : run.forms) text += form_lines(form, run);
   if (run.metrics.ranks.size() <= kMostRanks) text += rows_text(rank_rows(run));
-  return text + schedule_picture(run, kWidth) + "\n";
+  return text + schedule_picture(run, look) + "\n";
 }
 
 // Smallest and largest over the ranks, in stages.
@@ -141,9 +141,9 @@ constexpr std::string_view kColumns =
 
 }  // namespace
 
-std::string schedule_text(const ScheduleComparison& comparison) {
+std::string schedule_text(const ScheduleComparison& comparison, const TextLook& look) {
   std::string text;
-  for (const ScheduleRun& run : comparison.runs) text += run_text(run);
+  for (const ScheduleRun& run : comparison.runs) text += run_text(run, look);
   if (comparison.runs.size() > 1) {
     text += rows_text(comparison_rows(comparison));
     text += wrapped(kColumns, kWidth, 0) + "\n";
