@@ -47,6 +47,13 @@ constexpr std::array kOperators = {
     Row{">=", 2, 2, [](Numbers x) { return x[0] >= x[1] ? 1.0 : 0.0; }},
     Row{"<", 2, 2, [](Numbers x) { return x[0] < x[1] ? 1.0 : 0.0; }},
     Row{">", 2, 2, [](Numbers x) { return x[0] > x[1] ? 1.0 : 0.0; }},
+    Row{"in", 2, 0,
+        [](Numbers x) {
+          return std::any_of(x.begin() + 1, x.end(),
+                             [&](double one) { return nearly_equal(x[0], one); })
+                     ? 1.0
+                     : 0.0;
+        }},
     Row{"minus", 1, 1, [](Numbers x) { return -x[0]; }},
     Row{"not", 1, 1, [](Numbers x) { return x[0] == 0 ? 1.0 : 0.0; }},
     Row{"truth", 1, 1, [](Numbers x) { return x[0] == 0 ? 0.0 : 1.0; }},
@@ -64,7 +71,8 @@ constexpr std::array kFunctions = {
     Row{"round", 1, 1, [](Numbers x) { return std::round(x[0]); }},
 };
 
-constexpr std::array<std::string_view, 3> kWords = {"and", "or", "not"};
+constexpr std::array<std::string_view, 4> kWords = {"and", "or", "not", "in"};
+constexpr std::array<std::string_view, 3> kOfTexts = {"==", "!=", "in"};  // besides numbers
 
 // Rows are numbered through: operators, then functions.
 const Row& row_at(int row) {
@@ -94,7 +102,7 @@ bool digit(char c) {
 }
 
 struct Token {
-  enum class Kind : std::uint8_t { number, word, sign, end };
+  enum class Kind : std::uint8_t { number, word, text, sign, end };
   Kind kind = Kind::end;
   std::string_view text;
   std::size_t offset = 0;
@@ -158,6 +166,15 @@ class Parser {
     return at;
   }
 
+  // A dot is part of a name when a letter or digit follows it.
+  std::size_t word_end(std::size_t at) const {
+    const auto part = [&](std::size_t i) {
+      return i < text_.size() && (letter(text_[i]) || digit(text_[i]));
+    };
+    while (part(at) || (at < text_.size() && text_[at] == '.' && part(at + 1))) ++at;
+    return at;
+  }
+
   void next() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
     std::size_t end = at_;
@@ -169,7 +186,14 @@ class Parser {
         end = number_end(at_);
       } else if (letter(c)) {
         kind = Token::Kind::word;
-        while (end < text_.size() && (letter(text_[end]) || digit(text_[end]))) ++end;
+        end = word_end(at_);
+      } else if (c == '"' || c == '\'') {
+        kind = Token::Kind::text;
+        end = text_.find(c, at_ + 1);
+        if (end == std::string_view::npos) {
+          stop(at_, text_.size() - at_, "expected a quote at the end of the text, found none");
+        }
+        ++end;
       } else {
         kind = Token::Kind::sign;
         const std::string_view two = text_.substr(at_, 2);
@@ -235,8 +259,30 @@ class Parser {
 
   void denial() { prefixed("not", "not", &Parser::comparison); }
 
+  // `x in (a, b)`, `x not in (a, b)`
+  void membership() {
+    const Token token = token_;
+    if (token.text == "not") {
+      next();
+      if (token_.text != "in") refuse("\"in\" after \"not\"");
+    }
+    const Token in = token_;
+    next();
+    if (token_.text != "(") refuse("a list in parentheses such as (1, 2)");
+    int count = 1;
+    do {
+      next();
+      sum();
+      ++count;
+    } while (token_.text == ",");
+    close();
+    apply(operator_row("in"), count, in);
+    if (token.text == "not") apply(operator_row("not"), 1, token);
+  }
+
   void comparison() {
     sum();
+    if (at_any({"in", "not"})) return membership();
     if (!at_any({"==", "!=", "<=", ">=", "<", ">"})) return;
     const Token token = token_;
     next();
@@ -273,6 +319,13 @@ class Parser {
   void operand() {
     const Token token = token_;
     if (token.kind == Token::Kind::number) return number();
+    if (token.kind == Token::Kind::text) {
+      next();
+      steps_.push_back({FormulaStep::Kind::text, 0,
+                        std::string(token.text.substr(1, token.text.size() - 2)), 0, 0,
+                        token.offset, token.text.size()});
+      return;
+    }
     if (token.text == "(") {
       const Depth depth(*this);
       next();
@@ -358,6 +411,48 @@ std::string why_not_finite(const Row& row, Numbers x) {
                            : fmt::format("{}({})", row.name, fmt::join(operands, ", ")));
 }
 
+using Values = std::span<const FormulaValue>;
+
+bool same(const FormulaValue& a, const FormulaValue& b) {
+  if (a.text || b.text) return a.text == b.text;
+  return nearly_equal(a.number, b.number);
+}
+
+// The first operand against the others, some of which are texts.
+std::optional<double> compared(const Row& row, Values x) {
+  if (std::find(kOfTexts.begin(), kOfTexts.end(), row.name) == kOfTexts.end()) return std::nullopt;
+  const bool any = std::any_of(x.begin() + 1, x.end(),
+                               [&](const FormulaValue& one) { return same(x.front(), one); });
+  return any != (row.name == "!=") ? 1.0 : 0.0;
+}
+
+template <class Here>
+std::optional<double> applied(const Row& row, Values x, Here here, std::vector<Problem>& problems) {
+  constexpr std::size_t kUsual = 8;  // operands that need no memory of their own
+  const auto text = std::find_if(x.begin(), x.end(),
+                                 [](const FormulaValue& value) { return value.text.has_value(); });
+  if (text != x.end()) {
+    const std::optional<double> truth = compared(row, x);
+    if (!truth) {
+      problems.push_back({here(),
+                          fmt::format("expected numbers beside {}, found the text {}",
+                                      in_quotes(row.name), in_quotes(*text->text)),
+                          "texts are compared with ==, != or in"});
+    }
+    return truth;
+  }
+  std::array<double, kUsual> few{};
+  std::vector<double> many;
+  if (x.size() > kUsual) many.resize(x.size());
+  double* numbers = many.empty() ? few.data() : many.data();
+  std::transform(x.begin(), x.end(), numbers, [](const FormulaValue& v) { return v.number; });
+  const Numbers operands(numbers, x.size());
+  const double value = row.value(operands);
+  if (std::isfinite(value)) return value;
+  problems.push_back({here(), why_not_finite(row, operands), ""});
+  return std::nullopt;
+}
+
 }  // namespace
 
 SourcePos PlacedText::at(std::size_t offset, std::size_t length) const {
@@ -376,16 +471,19 @@ std::optional<Formula> parse_formula(PlacedText text, std::vector<Problem>& prob
 
 std::optional<double> evaluate(const Formula& formula, const NameValue& value_of,
                                std::vector<Problem>& problems) {
-  std::vector<double> stack;
+  std::vector<FormulaValue> stack;
   for (std::size_t i = 0; i < formula.steps.size(); ++i) {
     const FormulaStep& step = formula.steps[i];
     const auto here = [&] { return formula.text.at(step.offset, step.length); };
     switch (step.kind) {
       case FormulaStep::Kind::number:
-        stack.push_back(step.number);
+        stack.emplace_back(step.number);
+        break;
+      case FormulaStep::Kind::text:
+        stack.emplace_back(std::string_view(step.name));
         break;
       case FormulaStep::Kind::name: {
-        const std::optional<double> value = value_of(step.name, here());
+        const std::optional<FormulaValue> value = value_of(step.name, here());
         if (!value) return std::nullopt;
         stack.push_back(*value);
         break;
@@ -393,29 +491,30 @@ std::optional<double> evaluate(const Formula& formula, const NameValue& value_of
       case FormulaStep::Kind::decide_and:
       case FormulaStep::Kind::decide_or:
         // The truth so far decides when it is that of the word; otherwise the other side does.
-        if ((stack.back() != 0) == (step.kind == FormulaStep::Kind::decide_or)) {
+        if ((stack.back().number != 0) == (step.kind == FormulaStep::Kind::decide_or)) {
           i += static_cast<std::size_t>(step.count);
         } else {
           stack.pop_back();
         }
         break;
       case FormulaStep::Kind::apply: {
-        const Row& row = row_at(step.row);
         const auto count = static_cast<std::size_t>(step.count);
-        const Numbers operands(stack.data() + stack.size() - count, count);
-        const double value = row.value(operands);
-        if (!std::isfinite(value)) {
-          problems.push_back({here(), why_not_finite(row, operands), ""});
-          return std::nullopt;
-        }
+        const Values operands(stack.data() + stack.size() - count, count);
+        const std::optional<double> value = applied(row_at(step.row), operands, here, problems);
+        if (!value) return std::nullopt;
         stack.resize(stack.size() - count);
-        stack.push_back(value);
+        stack.emplace_back(*value);
         break;
       }
     }
   }
   must(stack.size() == 1, "a formula has one value");
-  return stack.front();
+  if (!stack.front().text) return stack.front().number;
+  problems.push_back({formula.text.at(0, formula.text.text.size()),
+                      fmt::format("expected a number, found the text {}",
+                                  in_quotes(*stack.front().text)),
+                      ""});
+  return std::nullopt;
 }
 
 bool nearly_equal(double a, double b) {

@@ -2,11 +2,15 @@
 //
 //   V*(N-1)/(2*N)/W1       W == 2*W1 and N % 2 == 0       max(t, 2*g) ^ 0.5
 //
-// Numbers, names, + - * / % ^, unary minus, == != < <= > >=, and or not, parentheses, and the
-// functions min max floor ceil sqrt log2 log abs round. Nothing else: no text, file, command or
-// assignment. Truth is 1 and 0; whatever is not 0 is true. `log` is the natural logarithm, x % y
-// has the sign of y, ^ binds tighter than the minus before it and is grouped from the right, ==
-// holds to 1e-12 relative. What follows a decided `and` or `or` is not evaluated.
+//   chip in ("h100-sxm", "b200-sxm") and batch.global % dp == 0
+//
+// Numbers, names (with dots: batch.global), texts in quotes, + - * / % ^, unary minus, == != < <= >
+// >=, in and not in before a list in parentheses, and or not, parentheses, and the functions min max
+// floor ceil sqrt log2 log abs round. Nothing else: no file, command or assignment. Truth is 1 and 0;
+// whatever is not 0 is true. `log` is the natural logarithm, x % y has the sign of y, ^ binds tighter
+// than the minus before it and is grouped from the right, == holds to 1e-12 relative. Texts are only
+// compared, by ==, != and in; a text never equals a number. What follows a decided `and` or `or` is
+// not evaluated.
 #pragma once
 
 #include <functional>
@@ -30,10 +34,10 @@ struct PlacedText {
 
 // Postfix: operands, then what is done with them.
 struct FormulaStep {
-  enum class Kind : std::uint8_t { number, name, apply, decide_and, decide_or };
+  enum class Kind : std::uint8_t { number, text, name, apply, decide_and, decide_or };
   Kind kind = Kind::number;
   double number = 0;
-  std::string name = {};   // of the variable
+  std::string name = {};   // of the variable; the text
   int row = 0;             // of the table of operators and functions
   int count = 0;           // operands; of a decision: steps to skip when it is made
   std::size_t offset = 0;  // in the text
@@ -50,11 +54,22 @@ struct Formula {
 // Nothing when the text is no formula; the first reason is appended with its place.
 std::optional<Formula> parse_formula(PlacedText text, std::vector<Problem>& problems);
 
-// The number of a name; nothing when there is none, after appending why.
-using NameValue = std::function<std::optional<double>(const std::string& name, const SourcePos&)>;
+// A number or a text, which outlives its use.
+struct FormulaValue {
+  double number = 0;
+  std::optional<std::string_view> text = {};
 
-// Nothing when a step has no finite value (division by zero, sqrt(-1), overflow) or a name has
-// none; the reason is appended with the place of that step.
+  FormulaValue() = default;
+  FormulaValue(double value) : number(value) {}
+  FormulaValue(std::string_view value) : text(value) {}
+};
+
+// The value of a name; nothing when there is none, after appending why.
+using NameValue =
+    std::function<std::optional<FormulaValue>(const std::string& name, const SourcePos&)>;
+
+// Nothing when a step has no finite value (division by zero, sqrt(-1), overflow), a name has none or
+// a text stands where a number must; the reason is appended with the place of that step.
 std::optional<double> evaluate(const Formula& formula, const NameValue& value_of,
                                std::vector<Problem>& problems);
 

@@ -23,10 +23,12 @@ Result value_of(const std::string& text) {
   std::vector<Problem> problems;
   const auto formula = parse_formula(placed(text), problems);
   if (!formula) return {std::nullopt, format(problems.at(0))};
-  const auto named = [&](const std::string& name, const SourcePos& pos) -> std::optional<double> {
+  const auto named = [&](const std::string& name, const SourcePos& pos) -> std::optional<FormulaValue> {
     if (name == "V") return 64;
     if (name == "N") return 8;
     if (name == "t") return 0.5;
+    if (name == "batch.global") return 12;
+    if (name == "chip") return std::string_view("h100");
     problems.push_back({pos, "unknown " + name, ""});
     return std::nullopt;
   };
@@ -57,6 +59,16 @@ TEST_CASE("formulas have the values that arithmetic gives them") {
       {"1 + 2*3", 7},
       {"(1 + 2)*3", 9},
       {"N == 8", 1},
+      {"N in (1, 2, 8)", 1},
+      {"N in (1, 2)", 0},
+      {"N not in (1, 2)", 1},
+      {"not N in (1, 2) and V > 0", 1},
+      {"batch.global / 3", 4},
+      {"chip == 'h100'", 1},
+      {"chip != \"h100\"", 0},
+      {"chip in (\"tpu\", \"h100\")", 1},
+      {"chip in (1, N)", 0},
+      {"chip == N", 0},
       {"0.1 + 0.2 == 0.3", 1},
       {"1 == 1.000001", 0},
       {"N != 8", 0},
@@ -118,7 +130,14 @@ TEST_CASE("what is no formula, or has no value, is refused at its place") {
       {"`rm -rf`",
        "f:1:1: expected a number, a name or a parenthesis, found \"`\"\n  `rm -rf`\n  ^"},
       {"\"/etc/passwd\"",
-       "f:1:1: expected a number, a name or a parenthesis, found \"\"\"\n  \"/etc/passwd\"\n  ^"},
+       "f:1:1: expected a number, found the text \"/etc/passwd\"\n  \"/etc/passwd\"\n  "
+       "^~~~~~~~~~~~~"},
+      {"'a", "f:1:1: expected a quote at the end of the text, found none\n  'a\n  ^~"},
+      {"1 + chip",
+       "f:1:3: expected numbers beside \"+\", found the text \"h100\"\n  1 + chip\n    ^\n  texts are "
+       "compared with ==, != or in"},
+      {"N in 8",
+       "f:1:6: expected a list in parentheses such as (1, 2), found \"8\"\n  N in 8\n       ^"},
       {"1/(N-8)", "f:1:2: division by zero\n  1/(N-8)\n   ^"},
       {"1 % 0", "f:1:3: remainder of a division by zero\n  1 % 0\n    ^"},
       {"sqrt(-1)", "f:1:1: expected a finite number, found none: sqrt(-1)\n  sqrt(-1)\n  ^~~~"},
