@@ -40,7 +40,7 @@ bool looks_like_quantity(std::string_view text) {
   return !rest.empty() &&
          ((rest.front() >= 'a' && rest.front() <= 'z') ||
           (rest.front() >= 'A' && rest.front() <= 'Z')) &&
-         rest.substr(0, 4) != "and " && rest.substr(0, 3) != "or ";
+         rest.substr(0, 4) != "and " && rest.substr(0, 3) != "or " && rest.substr(0, 3) != "in ";
 }
 
 std::optional<Formula> quantity_or_formula(PlacedText text, Problems& problems) {
@@ -61,27 +61,6 @@ std::optional<Formula> quantity_or_formula(PlacedText text, Problems& problems) 
 }
 
 }  // namespace
-
-Placer::Placer(std::shared_ptr<const Source> source) : source_(std::move(source)) {
-  if (source_ == nullptr) return;
-  const std::string_view text = source_->text;
-  for (std::size_t at = 0; at != std::string_view::npos;) {
-    starts_.push_back(at);
-    const std::size_t end = text.find('\n', at);
-    at = end == std::string_view::npos ? end : end + 1;
-  }
-}
-
-PlacedText Placer::placed(const Node& node) const {
-  const SourcePos inside = node.quoted ? node.pos.at(1, node.pos.length) : node.pos;
-  const auto line = static_cast<std::size_t>(inside.line);
-  const bool known = node.anchor_line == 0 && line >= 1 && line <= starts_.size();
-  const std::size_t at =
-      known ? starts_[line - 1] + static_cast<std::size_t>(inside.column) - 1 : 0;
-  const bool as_is = known && at <= source_->text.size() &&
-                     source_->text.compare(at, node.text.size(), node.text) == 0;
-  return {node.text, as_is ? inside : node.pos, as_is};
-}
 
 void Reader::refuse(const SourcePos& pos, std::string message, std::string hint) const {
   problems.push_back({pos, std::move(message), std::move(hint)});

@@ -11,19 +11,9 @@
 #include "base/problem.h"
 #include "ledger/rows.h"
 #include "spec/fields.h"
+#include "spec/placer.h"
 
 namespace shardsim {
-
-// Where the texts of one file stand.
-class Placer {
- public:
-  explicit Placer(std::shared_ptr<const Source> source);
-  PlacedText placed(const Node& node) const;
-
- private:
-  std::shared_ptr<const Source> source_;
-  std::vector<std::size_t> starts_;  // byte of each line's first character
-};
 
 // Reads values at one place of a file; each reader appends a problem and returns nothing where a
 // value is not as it must be.

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -93,10 +96,37 @@ std::shared_ptr<const Source> open_source(const std::string& path, const SourceP
   return std::make_shared<const Source>(Source{shown_path(path), std::move(text)});
 }
 
+namespace {
+
+// A file that was read without a problem, as long as it stays as it was. Chips and models are asked
+// for by every point of a sweep.
+struct ReadFile {
+  fs::file_time_type changed;
+  std::uintmax_t size = 0;
+  Node root;
+};
+
+}  // namespace
+
 Node open_yaml(const std::string& path, const SourcePos& wanted_at,
                std::vector<Problem>& problems) {
+  static std::map<std::string, ReadFile> read;
+  std::error_code error;
+  const ReadFile now{fs::last_write_time(path, error), error ? 0 : fs::file_size(path, error), {}};
+  const auto known = read.find(path);
+  if (!error && known != read.end() && known->second.changed == now.changed &&
+      known->second.size == now.size) {
+    return known->second.root;
+  }
+  const std::size_t before = problems.size();
   const auto source = open_source(path, wanted_at, kLargestYaml, problems);
-  return source == nullptr ? Node{} : parse_yaml(source, 0, problems);
+  if (source == nullptr) return Node{};
+  Node root = parse_yaml(source, 0, problems);
+  // One that has just been written may be written again within the clock's grain.
+  constexpr std::chrono::seconds kSettled{2};
+  const bool settled = !error && fs::file_time_type::clock::now() - now.changed > kSettled;
+  if (settled && problems.size() == before) read[path] = {now.changed, now.size, root};
+  return root;
 }
 
 namespace {
@@ -124,10 +154,10 @@ std::optional<std::string> locate(const Library& library, const Chosen<std::stri
     const fs::path folder = from_file ? fs::path(wanted.pos.source->name).parent_path() : "";
     return (folder / text).lexically_normal().string();
   }
+  const fs::path file = fs::path(data_dir()) / library.folder / (text + ".yaml");
+  std::error_code none;
+  if (!text.empty() && fs::exists(file, none)) return file.string();
   const auto names = names_in(library);
-  if (std::find(names.begin(), names.end(), text) != names.end()) {
-    return (fs::path(data_dir()) / library.folder / (text + ".yaml")).string();
-  }
   std::string hint = suggestion(text, names);
   const auto longer = names_starting(names, text);
   if (!longer.empty()) hint = fmt::format("did you mean {}?", joined_or(longer));

@@ -12,6 +12,7 @@
 #include "spec/fields.h"
 #include "spec/inline_layer.h"
 #include "spec/library.h"
+#include "spec/load_tree.h"
 #include "spec/override.h"
 #include "spec/parallel.h"
 #include "spec/read.h"
@@ -76,8 +77,8 @@ void set_default(Chosen<std::string>& choice, std::string_view value) {
   if (!choice.given) choice.value = value;
 }
 
-void set_defaults(RunSpec& run, const std::string& path) {
-  set_default(run.name, fs::path(path).stem().string());
+void set_defaults(RunSpec& run, const std::string& name) {
+  set_default(run.name, name);
   set_default(run.variant, "nominal");
   set_default(run.precision.weights, "bf16");
   set_default(run.precision.gradients, "bf16");
@@ -107,22 +108,11 @@ bool mesh_is_read(const Problems& problems, const Node& root) {
   });
 }
 
-}  // namespace
-
-RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
-  return load_run(path, overrides, nullptr);
-}
-
-RunSpec load_run(const std::string& path, std::span<const Override> overrides,
-                 FurtherProblems of_cluster) {
-  Problems problems;
+// `readable`: there is a tree; why not is among the problems.
+RunSpec load_tree(const Node& root, bool readable, const std::string& name, Problems problems,
+                  FurtherProblems of_cluster) {
   RunSpec run;
-  Node root = open_yaml(path, {}, problems);
-  const bool readable = root.pos.source != nullptr;
-  for (const Override& change : overrides) apply(change, root, problems);
-  if (readable) {
-    read_fields("run", root, run, problems);
-  }
+  if (readable) read_fields("run", root, run, problems);
   read_topology(root, run, problems);
   if (run.chip.given) {
     const auto before = problems.size();
@@ -132,13 +122,32 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides,
   if (run.model.given) read_model(run.model, run, problems);
   settle_layer(root, run, problems);
   settle_parallel(root, run, problems);
-  set_defaults(run, path);
+  set_defaults(run, name);
   if (!problems.empty() && readable && of_cluster != nullptr) {
     if (!mesh_is_read(problems, root)) run.mesh = {};
     of_cluster(run, problems);
   }
   throw_if_any(std::move(problems));
   return run;
+}
+
+}  // namespace
+
+RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
+  return load_run(path, overrides, nullptr);
+}
+
+RunSpec load_run(const std::string& path, std::span<const Override> overrides,
+                 FurtherProblems of_cluster) {
+  Problems problems;
+  Node root = open_yaml(path, {}, problems);
+  const bool readable = root.pos.source != nullptr;
+  for (const Override& change : overrides) apply(change, root, problems);
+  return load_tree(root, readable, fs::path(path).stem().string(), std::move(problems), of_cluster);
+}
+
+RunSpec load_run(const Node& root, const std::string& name) {
+  return load_tree(root, true, name, {}, nullptr);
 }
 
 ChipSpec load_chip(const std::string& name_or_path, const SourcePos& pos,

@@ -12,26 +12,9 @@
 namespace shardsim {
 namespace {
 
-struct Step {
-  std::string key;
-  SourcePos pos;
-};
-
-std::vector<Step> steps(std::string_view path, const SourcePos& start) {
-  std::vector<Step> out;
-  for (std::size_t at = 0;;) {
-    const auto end = std::min(path.find('.', at), path.size());
-    const auto length = static_cast<int>(end - at);
-    out.push_back({std::string(path.substr(at, end - at)),
-                   start.at(static_cast<int>(at), std::max(1, length))});
-    if (end == path.size()) return out;
-    at = end + 1;
-  }
-}
-
 // The entry of a key, made when there is none. Its position becomes the argument's, so that a key
 // missing in the new value is reported there.
-Node& child(Node& parent, const Step& step, bool replaced) {
+Node& child(Node& parent, const PathStep& step, bool replaced) {
   auto at = std::find_if(parent.entries.begin(), parent.entries.end(),
                          [&](const NodeEntry& entry) { return entry.key == step.key; });
   if (at == parent.entries.end()) {
@@ -44,7 +27,7 @@ Node& child(Node& parent, const Step& step, bool replaced) {
 
 // The item of a list of maps that a step means, by its number from 0 or its name; nullptr, and a
 // problem, when there is none.
-Node* item(Node& list, const Step& step, std::vector<Problem>& problems) {
+Node* item(Node& list, const PathStep& step, std::vector<Problem>& problems) {
   std::vector<std::string> known;
   for (std::size_t i = 0; i < list.entries.size(); ++i) {
     Node& node = list.entries[i].node;
@@ -66,12 +49,47 @@ bool holds_maps(const Node& node) {
 
 }  // namespace
 
+std::vector<PathStep> path_steps(std::string_view path, const SourcePos& start) {
+  std::vector<PathStep> out;
+  for (std::size_t at = 0;;) {
+    const auto end = std::min(path.find('.', at), path.size());
+    const auto length = static_cast<int>(end - at);
+    out.push_back({std::string(path.substr(at, end - at)),
+                   start.at(static_cast<int>(at), std::max(1, length))});
+    if (end == path.size()) return out;
+    at = end + 1;
+  }
+}
+
+void assign(std::span<const PathStep> path, Node value, Node& root,
+            std::vector<Problem>& problems) {
+  Node* at = &root;
+  std::string reached;
+  for (const PathStep& step : path) {
+    if (reached == "cluster.topology" && at->kind == NodeKind::scalar) {
+      std::optional<Node> map = spelled_out_topology(*at);
+      if (!map) return;
+      *at = std::move(*map);
+    }
+    if (holds_maps(*at)) {
+      at = item(*at, step, problems);
+      if (at == nullptr) return;
+      reached += "." + step.key;
+      continue;
+    }
+    if (at->kind != NodeKind::map) *at = {NodeKind::map, "", false, {}, step.pos};
+    at = &child(*at, step, &step == &path.back());
+    reached += (reached.empty() ? "" : ".") + step.key;
+  }
+  *at = std::move(value);
+}
+
 void apply(const Override& change, Node& root, std::vector<Problem>& problems) {
   const SourcePos pos = argument_pos("--set", change.text);
   const auto equals = change.text.find('=');
-  const auto all_steps = steps(std::string_view(change.text).substr(0, equals), pos);
+  const auto steps = path_steps(std::string_view(change.text).substr(0, equals), pos);
   bool good = equals != std::string::npos;
-  for (const Step& step : all_steps) good = good && !trimmed(step.key).empty();
+  for (const PathStep& step : steps) good = good && !trimmed(step.key).empty();
   if (!good) {
     problems.push_back({pos, "expected path=value such as batch.global=32", ""});
     return;
@@ -80,26 +98,7 @@ void apply(const Override& change, Node& root, std::vector<Problem>& problems) {
   Node value = parse_yaml(pos.source, equals + 1, problems);
   if (problems.size() > before) return;
   if (value.pos.line == 0) value.pos = pos;
-
-  Node* at = &root;
-  std::string path;
-  for (const Step& step : all_steps) {
-    if (path == "cluster.topology" && at->kind == NodeKind::scalar) {
-      std::optional<Node> map = spelled_out_topology(*at);
-      if (!map) return;
-      *at = std::move(*map);
-    }
-    if (holds_maps(*at)) {
-      at = item(*at, step, problems);
-      if (at == nullptr) return;
-      path += "." + step.key;
-      continue;
-    }
-    if (at->kind != NodeKind::map) *at = {NodeKind::map, "", false, {}, step.pos};
-    at = &child(*at, step, &step == &all_steps.back());
-    path += (path.empty() ? "" : ".") + step.key;
-  }
-  *at = std::move(value);
+  assign(steps, std::move(value), root, problems);
 }
 
 }  // namespace shardsim

@@ -120,6 +120,7 @@ bool is_axis_name(std::string_view text) {
 }
 
 bool names_an_axis(const Field& field) {
+  if (field.type == FieldType::values) return false;  // of a sweep: its key is a field
   return field.type == FieldType::mesh_axis || field.path.ends_with("axes.*") ||
          field.path == "dims.*";
 }
@@ -144,6 +145,10 @@ class ValueReader {
         return words("names");
       case numbers:
         return words("numbers");
+      case values:
+        return node_.kind == NodeKind::null ? refuse_shape(node_) : std::optional<Data>(Data{});
+      case conditions:
+        return node_.kind == NodeKind::list ? words("conditions") : scalar();
       case nodes:
       case mesh_axis:
       case preset:
@@ -151,6 +156,7 @@ class ValueReader {
       case map:
       case maps:
       case name_or_map:
+      case run:
         must(false, "maps are read by read_map");
         return std::nullopt;
       default:
@@ -284,6 +290,15 @@ class ValueReader {
   Problems& problems_;
 };
 
+}  // namespace
+
+std::optional<Data> read_value(const Field& field, const NodeEntry& entry, const std::string& name,
+                               Problems& problems) {
+  return ValueReader(field, entry, name, problems).read();
+}
+
+namespace {
+
 void read_map(const Place& place, const Node& node, RunSpec& into, Problems& problems);
 
 // The items of a list of maps, each read as its row says: the child [] of `field`.
@@ -322,8 +337,9 @@ void read_entry(const Field& field, const NodeEntry& entry, const Place& place, 
     return;
   }
   if (field.type == FieldType::maps) return read_items(field, entry, place, into, problems);
-  const bool by_name = field.type == FieldType::name_or_map && node.kind == NodeKind::scalar;
-  const bool by_map = field.type == FieldType::map || field.type == FieldType::name_or_map;
+  const bool either = field.type == FieldType::name_or_map || field.type == FieldType::run;
+  const bool by_name = either && node.kind == NodeKind::scalar;
+  const bool by_map = either || field.type == FieldType::map;
   Value value{entry.key, entry.key_pos, text_pos(node), {}};
   if (by_name) {
     value.data = node.text;
@@ -334,11 +350,12 @@ void read_entry(const Field& field, const NodeEntry& entry, const Place& place, 
          ""});
     return;
   } else if (!by_map) {
-    auto data = ValueReader(field, entry, name, problems).read();
+    auto data = read_value(field, entry, name, problems);
     if (!data) return;
     value.data = std::move(*data);
   }
   if (field.store != nullptr) field.store(into, value, problems);
+  if (field.type == FieldType::run) return;  // read as a run, with what is put in its place
   if (by_map && !by_name) {
     read_map({place.file, field.path, name, entry.key_pos}, node, into, problems);
   }

@@ -31,6 +31,9 @@ constexpr std::array kTypes{
     TypeRow{FieldType::mesh_axis, "name, list of names or count", "string array integer"},
     TypeRow{FieldType::preset, "name, list of names or true/false", "string array boolean"},
     TypeRow{FieldType::flag, "flag (true or false)", "boolean"},
+    TypeRow{FieldType::run, "name or run", "string object"},
+    TypeRow{FieldType::values, "list, range or value", "array string number boolean object"},
+    TypeRow{FieldType::conditions, "condition or list of them", "string array"},
 };
 
 constexpr std::array<std::string_view, 3> kLater{"moe", "inference", "objective"};
@@ -38,7 +41,8 @@ constexpr std::array<std::string_view, 3> kLater{"moe", "inference", "objective"
 std::vector<Field> all_fields() {
   std::vector<Field> rows;
   for (const auto& part :
-       {run_fields(), topology_fields("topology", ""), chip_fields(), model_fields()}) {
+       {run_fields(), topology_fields("topology", ""), chip_fields(), model_fields(),
+        sweep_fields()}) {
     rows.insert(rows.end(), part.begin(), part.end());
   }
   return rows;

@@ -43,7 +43,10 @@ enum class FieldType : std::uint8_t {
   name_or_map,  // topology: a name, or a map with rows of its own
   mesh_axis,    // names or a count
   preset,       // names or true/false
-  flag          // true/false
+  flag,         // true/false
+  run,          // a run: its name, or the map itself, whose rows are those of a run file
+  values,       // of an axis: a list, a range, {field, values}, or a single one
+  conditions    // a formula, or a list of them
 };
 
 // What a person reads of a type, and the JSON Schema types it takes.
@@ -95,6 +98,9 @@ std::vector<Field> step_fields();                  // step_table.cpp: of a run, 
 std::vector<Field> chip_fields(), model_fields();  // data_table.cpp; a block's rows, too
 // topology_table.cpp: the map of a topology, whose keys begin with `prefix` in files of that kind.
 std::vector<Field> topology_fields(std::string_view file, const std::string& prefix);
+
+// sweep_table.cpp: of a sweep file
+std::vector<Field> sweep_fields();
 
 // Keys that the file format has, but this version does not: paths in a run file.
 std::span<const std::string_view> later_fields();
