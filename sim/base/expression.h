@@ -5,12 +5,12 @@
 //   chip in ("h100-sxm", "b200-sxm") and batch.global % dp == 0
 //
 // Numbers, names (with dots: batch.global), texts in quotes, + - * / % ^, unary minus, == != < <= >
-// >=, in and not in before a list in parentheses, and or not, parentheses, and the functions min max
-// floor ceil sqrt log2 log abs round. Nothing else: no file, command or assignment. Truth is 1 and 0;
-// whatever is not 0 is true. `log` is the natural logarithm, x % y has the sign of y, ^ binds tighter
-// than the minus before it and is grouped from the right, == holds to 1e-12 relative. Texts are only
-// compared, by ==, != and in; a text never equals a number. What follows a decided `and` or `or` is
-// not evaluated.
+// >=, in and not in before a list in parentheses, and or not, parentheses, and the functions min
+// max floor ceil sqrt log2 log abs round. Nothing else: no file, command or assignment. Truth is 1
+// and 0; whatever is not 0 is true. `log` is the natural logarithm, x % y has the sign of y, ^
+// binds tighter than the minus before it and is grouped from the right, == holds to 1e-12 relative.
+// Texts are only compared, by ==, != and in; a text never equals a number. What follows a decided
+// `and` or `or` is not evaluated.
 #pragma once
 
 #include <functional>
@@ -68,8 +68,8 @@ struct FormulaValue {
 using NameValue =
     std::function<std::optional<FormulaValue>(const std::string& name, const SourcePos&)>;
 
-// Nothing when a step has no finite value (division by zero, sqrt(-1), overflow), a name has none or
-// a text stands where a number must; the reason is appended with the place of that step.
+// Nothing when a step has no finite value (division by zero, sqrt(-1), overflow), a name has none
+// or a text stands where a number must; the reason is appended with the place of that step.
 std::optional<double> evaluate(const Formula& formula, const NameValue& value_of,
                                std::vector<Problem>& problems);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/problem.h"
+#include "base/version.h"
 #include "command/arguments.h"
 #include "command/collective.h"
 #include "command/compare.h"
@@ -18,6 +19,7 @@
 #include "command/phases.h"
 #include "command/run.h"
 #include "command/schedule.h"
+#include "command/sweep.h"
 #include "command/tour.h"
 #include "command/validate.h"
 #include "spec/load.h"
@@ -73,6 +75,9 @@ struct Arguments {
   CompareArguments compare;
   ListArguments list;
   ValidateArguments validate;
+  SweepArguments sweep;
+  ExportArguments exported;
+  MergeArguments merge;
   std::string example = "llama3-70b-v5p-64";
 };
 
@@ -328,6 +333,36 @@ std::string shell_line(std::span<const std::string> arguments) {
   return line;
 }
 
+void declare_sweep(CLI::App& app, Arguments& args, Found& found) {
+  CLI::App* sub = app.add_subcommand("sweep", "many runs: a grid of fields, searched or replayed");
+  CLI::Option* file = sub->add_option("file", args.sweep.file, "YAML sweep file");
+  sub->add_flag("--plan", args.sweep.plan, "how many points, what is left out and why, how long");
+  sub->add_option("--jobs", args.sweep.jobs, "worker processes (default: one a core)");
+  sub->add_option("--db", args.sweep.db, "SQLite database (default reports/out/FILE/sweep.db)");
+  sub->add_flag("--resume", args.sweep.resume, "go on with the database of the same sweep");
+  sub->add_option("--shard", args.sweep.shard, "i/n: only every n-th point, from 0/n to n-1/n");
+  sub->add_flag("--quiet", args.sweep.quiet, "no progress on stderr");
+  sub->add_option("--format", args.sweep.format, "text or json (default text)");
+  CLI::App* out = sub->add_subcommand("export", "rows of a database, or the run of one point");
+  out->add_option("db", args.exported.db, "database of a sweep")->required();
+  out->add_flag("--csv", args.exported.csv, "all rows, RFC 4180");
+  out->add_flag("--json", args.exported.json, "all rows, a list of objects");
+  out->add_option("--point", args.exported.point, "the run file of this point");
+  out->callback([&args, &found] { found = {[&args] { export_command(args.exported); }, {}}; });
+  sub->callback([&args, &found, out, file] {
+    if (out->parsed()) return;
+    if (file->count() == 0) throw CLI::RequiredError("file");
+    found = {[&args] { sweep_command(args.sweep); }, {}};
+    if (args.sweep.plan) found.document = [&args] { return sweep_document(args.sweep); };
+  });
+
+  CLI::App* merge = app.add_subcommand("merge", "shards of a sweep joined into one database");
+  merge->add_option("into", args.merge.into, "the database they are joined into")->required();
+  merge->add_option("shards", args.merge.shards, "databases of shards")->required();
+  merge->add_option("--format", args.merge.format, "text or json (default text)");
+  merge->callback([&args, &found] { found = {[&args] { merge_command(args.merge); }, {}}; });
+}
+
 // What --help or --version answers.
 struct Answer {
   std::string text;
@@ -335,7 +370,7 @@ struct Answer {
 
 Found find_command(std::span<const std::string> arguments, Arguments& args) {
   CLI::App app{"shardsim: what does this sharding cost on this cluster, and why?", "shardsim"};
-  app.set_version_flag("--version", "shardsim 0.1.0");
+  app.set_version_flag("--version", std::string("shardsim ") + kVersion);
   app.require_subcommand(1);
   app.footer(
       "Exit status: 0 done, 1 the machine refused, 2 the input is wrong, 3 a check failed, 130 "
@@ -351,6 +386,7 @@ Found find_command(std::span<const std::string> arguments, Arguments& args) {
   declare_check(app, args.check, found);
   declare_list(app, args, found);
   declare_validate(app, args.validate, found);
+  declare_sweep(app, args, found);
   app.add_subcommand("tour", "the headline results")->callback([&found] {
     found = {tour_command, {}};
   });

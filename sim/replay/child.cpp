@@ -61,7 +61,7 @@ void* thread_main(void* argument) {
 }
 
 // Returns 0, or the error number.
-int run_on_large_stack(const std::function<void()>& work) {
+int run_on_thread(const std::function<void()>& work) {
   pthread_attr_t attributes;
   if (const int error = pthread_attr_init(&attributes)) return error;
   if (const int error = pthread_attr_setstacksize(&attributes, kStackBytes)) return error;
@@ -72,7 +72,8 @@ int run_on_large_stack(const std::function<void()>& work) {
   return pthread_join(thread, nullptr);
 }
 
-[[noreturn]] void child_main(const std::function<void()>& work, const Pipe& pipe, pid_t parent) {
+[[noreturn]] void child_main(const std::function<void()>& work, bool on_this_stack,
+                             const Pipe& pipe, pid_t parent) {
   // Ctrl-C reaches the whole group, and SimGrid installs a handler of its own that crashes. The
   // parent decides: it kills us; should it die first, so do we.
   sigset_t ctrl_c;
@@ -87,7 +88,12 @@ int run_on_large_stack(const std::function<void()>& work) {
   close(pipe.write_end);
   close(pipe.read_end);
   mallopt(M_ARENA_MAX, 1);  // the thread is alone: a second heap only costs (a tenth of all time)
-  const int error = run_on_large_stack(work);
+  int error = 0;
+  if (on_this_stack) {
+    thread_main(const_cast<std::function<void()>*>(&work));
+  } else {
+    error = run_on_thread(work);
+  }
   if (error != 0) std::fprintf(stderr, "thread with a large stack: %s\n", std::strerror(error));
   std::fflush(nullptr);
   _exit(error == 0 ? 0 : 1);
@@ -136,12 +142,18 @@ void drop_shared_memory(void* memory, std::size_t bytes) {
   munmap(memory, std::max<std::size_t>(bytes, 1));
 }
 
-void run_in_child(const std::function<void()>& work, const std::function<void()>& watch) {
+void run_on_large_stack(const std::function<void()>& work) {
+  if (const int error = run_on_thread(work))
+    throw std::runtime_error(fmt::format("thread with a large stack: {}", std::strerror(error)));
+}
+
+void run_in_child(const std::function<void()>& work, const std::function<void()>& watch,
+                  bool on_this_stack) {
   const Pipe pipe = open_pipe();
   std::fflush(nullptr);  // what is buffered must not be written twice
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child == 0) child_main(work, pipe, parent);
+  if (child == 0) child_main(work, on_this_stack, pipe, parent);
   close(pipe.write_end);
   if (child < 0) {
     close(pipe.read_end);

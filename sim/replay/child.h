@@ -44,6 +44,11 @@ using SharedCount = SharedValues<std::atomic<std::uint64_t>>;
 // message and otherwise dropped. Throws std::runtime_error when the child dies or `work` throws, and
 // Interrupted after Ctrl-C (the child is killed first). The child ends by _exit: no destructor of
 // the parent's objects runs twice.
-void run_in_child(const std::function<void()>& work, const std::function<void()>& watch);
+// `on_this_stack`: the caller's stack is large already, and `work` needs what is on its thread.
+void run_in_child(const std::function<void()>& work, const std::function<void()>& watch,
+                  bool on_this_stack = false);
+
+// Runs `work` on a thread with a large stack and waits for it. REQUIRES: it does not throw.
+void run_on_large_stack(const std::function<void()>& work);
 
 }  // namespace shardsim

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/progress.h"
-#include "replay/child.h"
-#include "replay/simgrid.h"
+#include "replay/engine_process.h"
 #include "replay/walk.h"
 
 namespace shardsim {
@@ -27,19 +25,6 @@ Timeline replay_without_network(const OpGraph& graph) {
   return longest_path(graph, own_times(graph));
 }
 
-Timeline replay_in_child(const OpGraph& graph) {
-  const SharedSeconds start(graph.size()), end(graph.size());
-  std::ranges::fill(start.values(), kNever);
-  std::ranges::fill(end.values(), kNever);
-  const SharedCount shared(1);
-  std::atomic<std::uint64_t>& ended = shared.values().front();
-  Progress progress("operations replayed", graph.size());
-  run_in_child([&] { run_simgrid(graph, start.values(), end.values(), ended); },
-               [&] { progress.at(ended.load(std::memory_order_relaxed)); });
-  return {.start = {start.values().begin(), start.values().end()},
-          .end = {end.values().begin(), end.values().end()}};
-}
-
 }  // namespace
 
 std::span<const EngineRow> engines() {
@@ -48,7 +33,7 @@ std::span<const EngineRow> engines() {
 
 Timeline replay_simgrid(const OpGraph& graph) {
   const bool shares = !graph.holds.empty() || std::ranges::any_of(graph.ops, moves_bytes);
-  Timeline timeline = shares ? replay_in_child(graph) : replay_without_network(graph);
+  Timeline timeline = shares ? replay_in_process(graph) : replay_without_network(graph);
   throw_if_stuck(graph, timeline);
   return timeline;
 }

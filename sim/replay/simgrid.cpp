@@ -392,12 +392,20 @@ class Replayer {
   std::vector<double> bytes_ = std::vector<double>(4);
 };
 
+// The one engine of this process or, after a fork, of its parent: as good as new while nothing has
+// run in it.
+const s4u::Engine* the_engine = nullptr;
+
 }  // namespace
+
+void make_engine() {
+  if (the_engine == nullptr) the_engine = &start_engine();
+}
 
 void run_simgrid(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
                  std::atomic<std::uint64_t>& ended) {
-  const s4u::Engine& engine = start_engine();
-  Replayer(graph, start, end, ended).run(engine);
+  make_engine();
+  Replayer(graph, start, end, ended).run(*the_engine);
 }
 
 }  // namespace shardsim

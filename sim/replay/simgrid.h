@@ -9,6 +9,9 @@
 
 namespace shardsim {
 
+// The engine, on this thread, before it is needed. Replaces the handler of SIGINT.
+void make_engine();
+
 // Writes when each op starts and ends, and how many have ended so far; an op that never does keeps
 // what was there.
 // REQUIRES: check(graph) is empty, cycles aside; the process has not called this before and ends

@@ -10,9 +10,9 @@
 
 namespace shardsim {
 
-// Reads `root`, a whole file of the kind "run", "chip", "model", "block" or "sweep". Appends a problem for
-// every unknown or missing key and for every value that is not what its field's type says; values
-// that are good are stored all the same.
+// Reads `root`, a whole file of the kind "run", "chip", "model", "block" or "sweep". Appends a
+// problem for every unknown or missing key and for every value that is not what its field's type
+// says; values that are good are stored all the same.
 void read_fields(std::string_view file, const Node& root, RunSpec& into, Problems& problems);
 
 // One value that is no map, as its field's type says; nothing, and a problem, when it is not so.

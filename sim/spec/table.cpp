@@ -40,9 +40,8 @@ constexpr std::array<std::string_view, 3> kLater{"moe", "inference", "objective"
 
 std::vector<Field> all_fields() {
   std::vector<Field> rows;
-  for (const auto& part :
-       {run_fields(), topology_fields("topology", ""), chip_fields(), model_fields(),
-        sweep_fields()}) {
+  for (const auto& part : {run_fields(), topology_fields("topology", ""), chip_fields(),
+                           model_fields(), sweep_fields()}) {
     rows.insert(rows.end(), part.begin(), part.end());
   }
   return rows;

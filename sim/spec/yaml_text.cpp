@@ -72,7 +72,8 @@ void append_entry(const std::string& head, const Node& node, int depth, std::str
 void append(const Node& node, int depth, std::string& out) {
   const std::string indent(2 * static_cast<std::size_t>(depth), ' ');
   for (const NodeEntry& entry : node.entries) {
-    const std::string head = node.kind == NodeKind::list ? "-" : scalar_text(entry.key, false) + ":";
+    const std::string head =
+        node.kind == NodeKind::list ? "-" : scalar_text(entry.key, false) + ":";
     append_entry(indent + head, entry.node, depth, out);
   }
 }

@@ -4,7 +4,8 @@
     tests/bad/run.py --binary build/shardsim [NAME…]     compare (all cases, or those named)
     tests/bad/run.py --binary build/shardsim --accept NAME…   write NAME.expected from what it prints
 
-A case is NAME.yaml beside NAME.expected; those of ledger/ (named ledger/NAME) are rows for `shardsim validate`. Files that git should not hold (10 MB, binary, an alias bomb)
+A case is NAME.yaml beside NAME.expected; those of ledger/ (named ledger/NAME) are rows for `shardsim validate`, those of
+sweep/ files for `shardsim sweep --plan`. Files that git should not hold (10 MB, binary, an alias bomb)
 are made here, and run under limits of time and memory. Runs from the root of the source tree, since
 messages name files relative to it.
 """
@@ -33,6 +34,8 @@ def limit():
 
 def arguments(path):
     """A replay needs more address space than the limit: only reading rows is limited."""
+    if "sweep" in path.parent.name:
+        return ["sweep", str(path), "--plan"], True
     if "ledger" not in path.parent.name:
         return ["check", str(path)], True
     return ["validate", "--only", "BAD", "--rows", str(path)], path.stem != "values"
@@ -187,7 +190,7 @@ def main():
             (ROOT / HERE / f"{name}.expected").write_text(printed, encoding="utf-8")
         return
     names = args.names or sorted(str(p.relative_to(ROOT / HERE).with_suffix(""))
-                                 for folder in (ROOT / HERE, ROOT / HERE / "ledger")
+                                 for folder in (ROOT / HERE, ROOT / HERE / "ledger", ROOT / HERE / "sweep")
                                  for p in folder.glob("*.yaml"))
     failures = compare_kept(binary, names)
     made = 0

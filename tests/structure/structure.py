@@ -12,8 +12,8 @@ import re
 import sys
 
 # Folder of sim/ to layer; main.cpp is above all.
-LAYERS = {"base": 0, "spec": 1, "ir": 1, "plan": 2, "replay": 2, "report": 2, "ledger": 3, "command": 4,
-          "sweep": 4}
+LAYERS = {"base": 0, "spec": 1, "ir": 1, "plan": 2, "replay": 2, "report": 2, "ledger": 3, "sweep": 3,
+          "command": 4}
 MAIN = 5
 
 # Start of an included path, and the only files of sim/ that may include it.

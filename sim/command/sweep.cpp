@@ -1,0 +1,157 @@
+#include "command/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <thread>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "command/arguments.h"
+#include "command/run.h"
+#include "sweep/merge.h"
+#include "sweep/plan_sweep.h"
+#include "sweep/run_sweep.h"
+#include "sweep/summary.h"
+
+namespace shardsim {
+
+namespace {
+
+constexpr int kMostJobs = 1024;
+
+Run simulate_point(const RunSpec& spec, const Prepared& prepared, const LowerOptions& lowering,
+                   const EngineRow& engine) {
+  return simulate(spec, prepared, {lowering, &engine, {}});
+}
+
+// "2/8": the third of eight.
+Shard shard_of(const std::optional<std::string>& text, std::vector<Problem>& problems) {
+  if (!text) return {};
+  const SourcePos pos = argument_pos("--shard", *text);
+  const std::size_t slash = text->find('/');
+  const auto index = parse_count(text->substr(0, slash), 0, std::numeric_limits<int>::max());
+  const auto count = slash == std::string::npos
+                         ? Parsed<int>{0, "none"}
+                         : parse_count(text->substr(slash + 1), 1, std::numeric_limits<int>::max());
+  if (!index || !count) {
+    problems.push_back(
+        {pos, fmt::format("expected a shard such as 0/8, found {}", in_quotes(*text)), ""});
+    return {};
+  }
+  if (index.value >= count.value) {
+    problems.push_back({pos,
+                        fmt::format("expected a shard from 0/{} to {}/{}, found {}", count.value,
+                                    count.value - 1, count.value, *text),
+                        "shards are counted from 0"});
+    return {};
+  }
+  return {index.value, count.value};
+}
+
+std::string default_db(const std::string& file, const Shard& shard) {
+  const std::string folder = "reports/out/" + std::filesystem::path(file).stem().string();
+  return shard.count == 1 ? folder + "/sweep.db"
+                          : fmt::format("{}/shard-{}-of-{}.db", folder, shard.index, shard.count);
+}
+
+SweepOptions options_of(const SweepArguments& args, std::vector<Problem>& problems) {
+  SweepOptions options;
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  options.jobs = count_of("--jobs", args.jobs, kMostJobs, problems).value_or(cores);
+  options.shard = shard_of(args.shard, problems);
+  options.resume = args.resume;
+  options.quiet = args.quiet;
+  options.db = args.db ? *args.db : default_db(args.file, options.shard);
+  return options;
+}
+
+// Shares of all points are not known to a shard.
+void check_shard(const SweepArguments& args, const SweepSpec& spec, const PointList& list,
+                 const Shard& shard) {
+  if (!args.shard) return;
+  std::vector<Problem> problems;
+  if (spec.search && spec.search->keep && shard.count > 1) {
+    problems.push_back(
+        {spec.search->keep_pos,
+         "search.keep: expected none with --shard, found one: which points are the best "
+         "share is known only when all are screened",
+         ""});
+  }
+  if (static_cast<std::size_t>(shard.index) >= list.points.size()) {
+    problems.push_back(
+        {argument_pos("--shard", *args.shard),
+         fmt::format("expected a shard with points, found none: the sweep has {} in all",
+                     list.points.size()),
+         ""});
+  }
+  throw_if_any(problems);
+}
+
+// The sweep carried out; its database.
+Store do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOptions& options) {
+  const Candidates candidates(spec);
+  const PointList list = list_points(spec, candidates);
+  check_shard(args, spec, list, options.shard);
+  const std::filesystem::path folder = std::filesystem::path(options.db).parent_path();
+  if (!folder.empty()) require_writable_directory(folder.string());
+  return run_sweep(spec, candidates, list, options, simulate_point);
+}
+
+struct Read {
+  SweepSpec spec;
+  SweepOptions options;
+};
+
+Read read_arguments(const SweepArguments& args) {
+  std::vector<Problem> problems;
+  require_format(args.format, problems);
+  SweepOptions options = options_of(args, problems);
+  throw_if_any(problems);
+  return {read_sweep(args.file), std::move(options)};
+}
+
+}  // namespace
+
+void sweep_command(const SweepArguments& args) {
+  const Read read = read_arguments(args);
+  if (args.plan) {
+    const SweepPlan plan = plan_sweep(read.spec, Candidates(read.spec), simulate_point);
+    print(args.format == "json" ? to_json(plan_json(read.spec, plan, read.options.jobs))
+                                : plan_text(read.spec, plan, read.options.jobs));
+    return;
+  }
+  const Store store = do_sweep(args, read.spec, read.options);
+  print(args.format == "json" ? to_json(sweep_json(store)) : sweep_text(store));
+}
+
+Json sweep_document(const SweepArguments& args) {
+  const Read read = read_arguments(args);
+  return plan_json(read.spec, plan_sweep(read.spec, Candidates(read.spec), simulate_point),
+                   read.options.jobs);
+}
+
+void export_command(const ExportArguments& args) {
+  std::vector<Problem> problems;
+  if (args.csv + args.json + args.point.has_value() != 1) {
+    problems.push_back({argument_pos("export", args.db),
+                        "expected one of --csv, --json and --point, found none or several", ""});
+  }
+  throw_if_any(problems);
+  const Store store = Store::open(args.db, false);
+  if (args.point) return print(run_of_point(store, *args.point));
+  if (args.csv) return export_csv(store, print);
+  export_json(store, print);
+}
+
+void merge_command(const MergeArguments& args) {
+  std::vector<Problem> problems;
+  require_format(args.format, problems);
+  throw_if_any(problems);
+  const Store store = merge_shards(args.into, args.shards);
+  print(args.format == "json" ? to_json(sweep_json(store)) : sweep_text(store));
+}
+
+}  // namespace shardsim

@@ -1,0 +1,145 @@
+#include "replay/engine_process.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/sockets.h"
+#include "replay/child.h"
+#include "replay/simgrid.h"
+
+namespace shardsim {
+
+namespace {
+
+int ready_engine = -1;  // socket to the process that has one
+
+// What the engine reads of a graph; names stay behind.
+std::string to_bytes(const OpGraph& graph) {
+  std::string out;
+  put_list(graph.ops, out);
+  put_list(graph.dep_offset, out);
+  put_list(graph.deps, out);
+  std::vector<BytesPerSec> bandwidths;
+  for (const NetLink& link : graph.links) bandwidths.push_back(link.bandwidth);
+  put_list(bandwidths, out);
+  put_list(graph.route_offset, out);
+  put_list(graph.route_links, out);
+  put_list(graph.holds, out);
+  put(graph.phases, out);
+  put(graph.device_classes, out);
+  return out;
+}
+
+OpGraph graph_of(std::string_view bytes) {
+  OpGraph graph;
+  graph.ops = take_list<std::vector<Op>>(bytes);
+  graph.dep_offset = take_list<std::vector<std::uint32_t>>(bytes);
+  graph.deps = take_list<std::vector<OpId>>(bytes);
+  for (const BytesPerSec bandwidth : take_list<std::vector<BytesPerSec>>(bytes))
+    graph.links.push_back({.name = {}, .bandwidth = bandwidth});
+  graph.route_offset = take_list<std::vector<std::uint32_t>>(bytes);
+  graph.route_links = take_list<std::vector<std::uint32_t>>(bytes);
+  graph.holds = take_list<std::vector<Hold>>(bytes);
+  graph.phases = take<std::uint32_t>(bytes);
+  graph.device_classes = take<std::uint32_t>(bytes);
+  return graph;
+}
+
+// `on_this_stack`: an engine is made already, on this thread.
+Timeline replay_in_child(const OpGraph& graph, bool on_this_stack) {
+  const SharedSeconds start(graph.size()), end(graph.size());
+  std::ranges::fill(start.values(), kNever);
+  std::ranges::fill(end.values(), kNever);
+  const SharedCount shared(1);
+  std::atomic<std::uint64_t>& ended = shared.values().front();
+  Progress progress("operations replayed", graph.size());
+  run_in_child([&] { run_simgrid(graph, start.values(), end.values(), ended); },
+               [&] { progress.at(ended.load(std::memory_order_relaxed)); }, on_this_stack);
+  return {.start = {start.values().begin(), start.values().end()},
+          .end = {end.values().begin(), end.values().end()}};
+}
+
+// Graphs in; a byte that says whether times or a message follow, out.
+void serve_graphs(int socket) {
+  while (const auto request = receive_message(socket)) {
+    std::string answer;
+    try {
+      const Timeline timeline = replay_in_child(graph_of(*request), true);
+      put(true, answer);
+      put_list(timeline.start, answer);
+      put_list(timeline.end, answer);
+    } catch (const std::exception& error) {
+      answer.clear();
+      put(false, answer);
+      put_list(std::string(error.what()), answer);
+    }
+    if (!send_message(socket, answer)) return;
+  }
+}
+
+[[noreturn]] void engine_main(int socket, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the parent die, so do we
+  if (getppid() != parent) _exit(1);
+  run_on_large_stack([&] {
+    make_engine();
+    // Ctrl-C reaches the whole group: the process that asks decides, and takes us along.
+    for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);
+    serve_graphs(socket);
+  });
+  _exit(0);
+}
+
+Timeline ask_ready_engine(const OpGraph& graph) {
+  std::optional<std::string> answer;
+  if (send_message(ready_engine, to_bytes(graph))) answer = receive_message(ready_engine);
+  throw_if_interrupted();
+  if (!answer) throw std::runtime_error("the simgrid engine died: its process is gone");
+  std::string_view bytes = *answer;
+  if (!take<bool>(bytes)) throw std::runtime_error(take_list<std::string>(bytes));
+  Timeline timeline;
+  timeline.start = take_list<std::vector<Seconds>>(bytes);
+  timeline.end = take_list<std::vector<Seconds>>(bytes);
+  return timeline;
+}
+
+}  // namespace
+
+Timeline replay_in_process(const OpGraph& graph) {
+  return ready_engine >= 0 ? ask_ready_engine(graph) : replay_in_child(graph, false);
+}
+
+void with_engine_ready(const std::function<void()>& work) {
+  const SocketPair sockets = make_sockets();
+  std::fflush(nullptr);  // what is buffered must not be written twice
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) {
+    close(sockets.mine);
+    engine_main(sockets.theirs, parent);
+  }
+  close(sockets.theirs);
+  if (child > 0) ready_engine = sockets.mine;  // otherwise every replay forks by itself
+  work();
+  ready_engine = -1;
+  close(sockets.mine);
+  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace shardsim

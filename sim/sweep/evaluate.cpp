@@ -1,0 +1,185 @@
+#include "sweep/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/must.h"
+#include "plan/memory_limit.h"
+#include "spec/library.h"
+#include "spec/load_tree.h"
+#include "spec/yaml_text.h"
+
+namespace shardsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+const EngineRow& engine(std::string_view name) {
+  const auto rows = engines();
+  const auto at = std::find_if(rows.begin(), rows.end(),
+                               [&](const EngineRow& row) { return row.name == name; });
+  must(at != rows.end(), "the table of engines has the two that sweeps use");
+  return *at;
+}
+
+// Fields whose value may be a path that starts from the folder of its file.
+constexpr std::array<std::string_view, 4> kPaths = {"cluster.chip", "cluster.topology", "model",
+                                                    "schedule.file"};
+
+Node* find(Node& root, std::string_view path) {
+  Node* at = &root;
+  for (const PathStep& step : path_steps(path, {})) {
+    const auto entry = std::find_if(at->entries.begin(), at->entries.end(),
+                                    [&](const NodeEntry& e) { return e.key == step.key; });
+    if (entry == at->entries.end()) return nullptr;
+    at = &entry->node;
+  }
+  return at;
+}
+
+double seconds(Seconds s) {
+  return s / Seconds{1};
+}
+
+std::optional<double> price_of(const SweepSpec& spec, const RunSpec& run) {
+  if (!spec.search) return std::nullopt;
+  for (const auto& [chip, price] : spec.search->prices)
+    if (chip == run.chip.value || chip == run.chip_spec.name) return price;
+  return std::nullopt;
+}
+
+void take_metrics(const Run& run, const Metrics& metrics, PointResult& result) {
+  using enum Figure;
+  const double devices = run.plan.cluster.devices();
+  result[step_time] = seconds(metrics.step);
+  result[compute] = seconds(metrics.compute);
+  result[comm] = seconds(metrics.comm);
+  result[exposed] = seconds(metrics.exposed);
+  result[bubble] = seconds(metrics.bubble);
+  result[rest] = seconds(metrics.rest);
+  result[mfu] = metrics.mfu;
+  result[hfu] = metrics.hfu;
+  result[tokens_per_s] = metrics.tokens_per_s;
+  if (metrics.tokens_per_s) {
+    result[tokens_per_s_per_chip] = *metrics.tokens_per_s / devices;
+    if (const auto price = result[price_per_chip_hour])
+      result[cost_per_token] = *price * devices / 3600 / *metrics.tokens_per_s;
+  }
+  if (!metrics.memory.empty())
+    result[peak_memory] = total(highest(metrics.memory).split) / Bytes{1};
+  if (metrics.memory_left) result[fits_memory] = *metrics.memory_left >= Bytes{} ? 1 : 0;
+}
+
+}  // namespace
+
+std::string run_yaml(const Node& run) {
+  Node copy = run;
+  for (const std::string_view path : kPaths) {
+    Node* node = find(copy, path);
+    if (node == nullptr || node->kind != NodeKind::scalar || !is_path(node->text)) continue;
+    const fs::path folder = fs::path(node->pos.source ? node->pos.source->name : "").parent_path();
+    node->text = fs::absolute(folder / node->text).lexically_normal().string();
+  }
+  return yaml_text(copy);
+}
+
+// The first constraint that does not hold, as far as the figures are known; with `all`, one whose
+// figures are not known does not hold either.
+std::optional<std::string> Evaluator::broken_constraint(const Candidate& candidate,
+                                                        const PointResult& result, bool all) const {
+  if (!spec_.search) return std::nullopt;
+  const auto rows = figure_rows();
+  for (const Formula& formula : spec_.search->constraints) {
+    std::vector<Problem> problems;
+    const auto value_of = [&](const std::string& name,
+                              const SourcePos&) -> std::optional<FormulaValue> {
+      if (const auto value = candidates_.value_of(candidate, name)) return value;
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        if (rows[i].name == name && result.figures[i]) return *result.figures[i];
+      return std::nullopt;
+    };
+    const auto value = shardsim::evaluate(formula, value_of, problems);
+    if (!problems.empty())
+      return fmt::format("{}: {}", formula.text.text, problems.front().message);
+    if (value ? *value == 0 : all) return formula.text.text;
+  }
+  return std::nullopt;
+}
+
+// A point whose objective has no value.
+bool Evaluator::lacks_objective(const RunSpec& run, PointResult& result) const {
+  if (!spec_.search || spec_.search->objective == Objective::step_time) return false;
+  const bool cost = spec_.search->objective == Objective::cost_per_token;
+  const bool price = result[Figure::price_per_chip_hour].has_value();
+  if (result[Figure::tokens] && (price || !cost)) return false;
+  result.status = PointStatus::infeasible;
+  result.reason = result[Figure::tokens]
+                      ? fmt::format("search.prices has no price of {}", run.chip.value)
+                      : "the run has no batch of sequences: its tokens are unknown";
+  return true;
+}
+
+bool Evaluator::refuse(const Candidate& candidate, bool all, PointResult& result) const {
+  const auto broken = broken_constraint(candidate, result, all);
+  if (!broken) return false;
+  result.status = PointStatus::infeasible;
+  result.reason = *broken;
+  return true;
+}
+
+void Evaluator::simulate(const RunSpec& run, const Candidate& candidate, Depth depth,
+                         PointResult& result) const {
+  using enum Figure;
+  const Prepared prepared = prepare(run);
+  result.status = PointStatus::ok;
+  if (depth == Depth::check) return;
+  result[chips] = prepared.cluster.devices();
+  if (run.batch.global.given && run.batch.length.given)
+    result[tokens] = static_cast<double>(run.batch.global.value) * run.batch.length.value;
+  result[price_per_chip_hour] = price_of(spec_, run);
+  const Bytes floor = least_memory(prepared).total();
+  const Bytes limit =
+      run.memory_limit.given ? run.memory_limit.value : run.chip_spec.memory_capacity;
+  result[memory_floor] = floor / Bytes{1};
+  if (floor > limit) result[fits_memory] = 0;
+  if (refuse(candidate, false, result) || lacks_objective(run, result)) return;
+  result[fits_memory] = std::nullopt;  // as measured, or not at all
+  const LowerOptions lowering{spec_.grain, false};
+  if (spec_.search && spec_.search->screen) {
+    const Lowered lowered = lower(run, prepared, lowering);
+    result[operations] = static_cast<double>(lowered.graph.size());
+    result[bound] = seconds(replay_ideal(lowered.graph).makespan());
+  }
+  if (depth == Depth::screen) {
+    result.status = PointStatus::screened;
+    return;
+  }
+  const Run done = simulate_(run, prepared, lowering, engine("simgrid"));
+  result[operations] = static_cast<double>(done.graph.size());
+  take_metrics(done, measure(done), result);
+  refuse(candidate, true, result);
+}
+
+PointResult Evaluator::evaluate(std::uint64_t point, Depth depth) const {
+  PointResult result;
+  result.point = point;
+  try {
+    const Candidate candidate = candidates_.at(point);
+    const Node tree = run_of(spec_, candidate);
+    if (depth != Depth::check) result.run_yaml = run_yaml(tree);
+    simulate(load_run(tree, ""), candidate, depth, result);
+  } catch (const ConfigError& error) {
+    result.status = PointStatus::invalid;
+    result.reason = error.problems().front().message;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    result.status = PointStatus::failed;
+    result.reason = error.what();
+  }
+  return result;
+}
+
+}  // namespace shardsim

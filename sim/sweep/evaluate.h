@@ -1,0 +1,50 @@
+// A point, done: loaded, prepared, screened by the ideal engine or replayed, and measured.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "plan/lower.h"
+#include "plan/prepare.h"
+#include "replay/replay.h"
+#include "report/run.h"
+#include "sweep/points.h"
+#include "sweep/result_columns.h"
+
+namespace shardsim {
+
+// What the command layer hands down: a prepared run, lowered and replayed.
+using Simulate =
+    std::function<Run(const RunSpec&, const Prepared&, const LowerOptions&, const EngineRow&)>;
+
+// How far a point is taken.
+enum class Depth : std::uint8_t { check, screen, replay };
+
+// What a run of a sweep is written as: reads back as the same run from any directory.
+std::string run_yaml(const Node& run);
+
+class Evaluator {
+ public:
+  Evaluator(const SweepSpec& spec, const Candidates& candidates, Simulate simulate)
+      : spec_(spec), candidates_(candidates), simulate_(std::move(simulate)) {}
+
+  // Never throws for what is wrong with the point (its status says so), only Interrupted.
+  // `check`: ok means that it can be prepared.
+  PointResult evaluate(std::uint64_t point, Depth depth) const;
+
+ private:
+  void simulate(const RunSpec& run, const Candidate& candidate, Depth depth,
+                PointResult& result) const;
+  std::optional<std::string> broken_constraint(const Candidate& candidate,
+                                               const PointResult& result, bool all) const;
+  bool lacks_objective(const RunSpec& run, PointResult& result) const;
+  bool refuse(const Candidate& candidate, bool all, PointResult& result) const;
+
+  const SweepSpec& spec_;
+  const Candidates& candidates_;
+  Simulate simulate_;
+};
+
+}  // namespace shardsim

@@ -1,0 +1,399 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <set>
+
+#include "base/text.h"
+#include "spec/library.h"
+#include "spec/placer.h"
+#include "spec/read.h"
+#include "spec/yaml_text.h"
+#include "sweep/axis_values.h"
+#include "sweep/points.h"
+#include "sweep/result_columns.h"
+#include "sweep/sweep_spec.h"
+
+namespace shardsim {
+namespace {
+
+using Problems = std::vector<Problem>;
+
+constexpr std::array<std::string_view, 3> kObjectives = {"step_time", "tokens_per_s_per_chip",
+                                                         "cost_per_token"};
+
+// FNV-1a (Fowler, Noll and Vo), 64 bits.
+std::string hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211ULL;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+std::vector<std::string> names_in_formula(const Formula& formula) {
+  std::vector<std::string> names;
+  for (const FormulaStep& step : formula.steps)
+    if (step.kind == FormulaStep::Kind::name) names.push_back(step.name);
+  return names;
+}
+
+// The node at a dotted path, or nullptr.
+const Node* node_at(const Node& root, std::string_view path) {
+  const Node* at = &root;
+  while (at != nullptr && !path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    at = at->find(path.substr(0, dot));
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return at;
+}
+
+class SweepReader {
+ public:
+  SweepReader(const Node& root, SweepSpec& into, Problems& problems)
+      : root_(root), placer_(root.pos.source), into_(into), problems_(problems) {}
+
+  void read() {
+    read_base();
+    each("axes", [&](const NodeEntry& entry) { add_group({axis(entry, "axes")}); });
+    if (const Node* zip = root_.find("zip")) {
+      for (const NodeEntry& item : zip->entries) read_zip(item.node);
+    }
+    each("variables", [&](const NodeEntry& entry) { add_group({axis(entry, "variables")}); });
+    if (into_.groups.empty() && problems_.empty()) {
+      refuse(root_.pos, "expected at least one axis, found none",
+             "axes: {parallel.tp: [1, 2, 4, 8]}");
+    }
+    each("derive", [&](const NodeEntry& entry) { read_derived(entry); });
+    into_.where = conditions(root_.find("where"), {});
+    read_sample();
+    read_search();
+    check_used_names();
+    if (const Node* grain = root_.find("grain"))
+      into_.grain = grain->text == "fluid" ? Grain::fluid : Grain::flow;
+    if (const Node* timeout = root_.find("timeout"))
+      into_.timeout = parse_seconds(timeout->text).value;
+  }
+
+ private:
+  void refuse(const SourcePos& pos, std::string message, std::string hint = "") {
+    problems_.push_back({pos, std::move(message), std::move(hint)});
+  }
+
+  template <class Read>
+  void each(std::string_view key, Read read) {
+    const Node* map = root_.find(key);
+    if (map == nullptr || map->kind != NodeKind::map) return;
+    if (map->entries.empty())
+      refuse(map->pos, fmt::format("{}: expected axes, found an empty map", key));
+    for (const NodeEntry& entry : map->entries) read(entry);
+  }
+
+  void read_base() {
+    const Node* base = root_.find("base");
+    if (base == nullptr) return;
+    if (base->kind == NodeKind::map) {
+      into_.base = *base;
+    } else if (base->kind == NodeKind::scalar) {
+      const auto path = locate(kRuns, {base->text, base->pos, true}, problems_);
+      if (path) into_.base = open_yaml(*path, base->pos, problems_);
+      if (path && into_.base.pos.source && into_.base.kind != NodeKind::map) {
+        refuse(base->pos,
+               fmt::format("base: expected a map in {}, found {}", base->text, found(into_.base)));
+      }
+    }
+  }
+
+  void add_group(std::vector<SweepAxis> axes) {
+    if (!axes.empty() && !axes.front().values.empty()) into_.groups.push_back({std::move(axes)});
+  }
+
+  void read_zip(const Node& map) {
+    AxisGroup group;
+    for (const NodeEntry& entry : map.entries) {
+      SweepAxis one = axis(entry, "zip");
+      if (!group.axes.empty() && !one.values.empty() && one.values.size() != group.size()) {
+        refuse(one.pos, fmt::format("zip: expected {} values as {} has, found {}", group.size(),
+                                    group.axes.front().name, one.values.size()));
+      } else if (!one.values.empty()) {
+        group.axes.push_back(std::move(one));
+      }
+    }
+    if (map.kind == NodeKind::map && map.entries.empty())
+      refuse(map.pos, "zip: expected axes, found an empty map");
+    if (!group.axes.empty()) into_.groups.push_back(std::move(group));
+  }
+
+  // The name of an axis, or problems at its key.
+  void take_name(const std::string& name, const SourcePos& pos, std::string_view in) {
+    if (!is_formula_name(name)) {
+      refuse(pos, fmt::format("{}: expected a name for formulas, found {}", in, in_quotes(name)),
+             "give it one: size: {field: cluster.topology.levels.0.size, values: [4, 8]}");
+    } else if (!names_.insert(name).second) {
+      refuse(pos, fmt::format("{}: expected different names, found a second {}", in, name),
+             fmt::format("give it another: my_{}: {{field: …, values: …}}", name));
+    }
+  }
+
+  const Field* field_of(const std::string& path, const SourcePos& pos, std::string_view in,
+                        std::vector<PathStep>& steps) {
+    const Field* row = run_field(path);
+    if (row == nullptr) {
+      refuse(pos, fmt::format("{}: expected a field of a run, found {}", in, in_quotes(path)),
+             nearest_run_field(path));
+      return nullptr;
+    }
+    if (!fields_.insert(path).second) {
+      refuse(pos, fmt::format("{}: expected every field once, found a second {}", in, path));
+    }
+    steps = path_steps(path, pos);
+    return row;
+  }
+
+  SweepAxis axis(const NodeEntry& entry, std::string_view in) {
+    SweepAxis out;
+    out.pos = entry.key_pos;
+    const bool variable = in == "variables";
+    const Node* values = &entry.node;
+    std::string field = entry.key;
+    SourcePos field_pos = entry.key_pos;
+    out.name = field.substr(field.rfind('.') + 1);
+    if (entry.node.kind == NodeKind::map) {
+      const Node* path = named_axis(entry, variable, in);
+      values = entry.node.find("values");
+      if (values == nullptr || (path == nullptr && !variable)) return out;
+      out.name = entry.key;
+      if (path != nullptr) {
+        field = path->text;
+        field_pos = path->pos;
+      }
+    }
+    take_name(variable ? entry.key : out.name, entry.key_pos, in);
+    if (variable) out.name = entry.key;
+    if (!variable) out.row = field_of(field, field_pos, in, out.field);
+    if (!variable && out.row == nullptr) return out;
+    for (Node& node : axis_nodes(*values, fmt::format("{}.{}", in, entry.key), problems_)) {
+      if (out.row != nullptr) check_value(*out.row, field, node, problems_);
+      AxisValue value{std::move(node), "", {}};
+      value.text = value.node.kind == NodeKind::scalar ? value.node.text : flow_text(value.node);
+      value.number = number_of(out.row, value.node);
+      out.values.push_back(std::move(value));
+    }
+    return out;
+  }
+
+  // {field: …, values: …}; returns the field, if there is one.
+  const Node* named_axis(const NodeEntry& entry, bool variable, std::string_view in) {
+    const std::vector<std::string> keys =
+        variable ? std::vector<std::string>{"values"} : std::vector<std::string>{"field", "values"};
+    for (const NodeEntry& one : entry.node.entries) {
+      if (std::find(keys.begin(), keys.end(), one.key) != keys.end()) continue;
+      refuse(one.key_pos,
+             fmt::format("unknown key {} in {}.{}; expected {}", in_quotes(one.key), in, entry.key,
+                         joined_or(keys)),
+             suggestion(one.key, keys));
+    }
+    for (const std::string& key : keys) {
+      if (entry.node.find(key) == nullptr)
+        refuse(entry.key_pos, fmt::format("missing key \"{}\" in {}.{}", key, in, entry.key));
+    }
+    const Node* field = entry.node.find("field");
+    return field != nullptr && field->kind == NodeKind::scalar ? field : nullptr;
+  }
+
+  void read_derived(const NodeEntry& entry) {
+    if (entry.node.kind != NodeKind::scalar) return;
+    DerivedField one;
+    const bool dotted = entry.key.find('.') != std::string::npos;
+    if (dotted || run_field(entry.key) != nullptr)
+      one.row = field_of(entry.key, entry.key_pos, "derive", one.field);
+    if (dotted && one.row == nullptr) return;
+    auto formula = parse_formula(placer_.placed(entry.node), problems_);
+    if (formula) check_names(*formula, {});
+    one.name = entry.key.substr(entry.key.rfind('.') + 1);
+    take_name(one.name, entry.key_pos, "derive");
+    if (one.row == nullptr) only_names_.push_back({one.name, entry.key_pos});
+    if (one.row != nullptr && !takes_numbers(*one.row)) {
+      refuse(entry.key_pos,
+             fmt::format("derive: expected a field that takes a number, found {}, a {}", entry.key,
+                         type_row(one.row->type).text),
+             "take it as an axis, beside others in zip");
+    }
+    if (!formula) return;
+    one.formula = std::move(*formula);
+    into_.derived.push_back(std::move(one));
+  }
+
+  static bool takes_numbers(const Field& field) {
+    constexpr std::array kTypes = {
+        FieldType::count,     FieldType::large_count, FieldType::factor,
+        FieldType::number,    FieldType::position,    FieldType::bytes,
+        FieldType::bandwidth, FieldType::seconds,     FieldType::mesh_axis};
+    return std::find(kTypes.begin(), kTypes.end(), field.type) != kTypes.end();
+  }
+
+  std::vector<Formula> conditions(const Node* node, std::span<const std::string> more) {
+    std::vector<Formula> all;
+    if (node == nullptr) return all;
+    std::vector<const Node*> texts;
+    if (node->kind == NodeKind::scalar) texts.push_back(node);
+    for (const NodeEntry& entry : node->entries) texts.push_back(&entry.node);
+    for (const Node* text : texts) {
+      if (text->kind != NodeKind::scalar) continue;  // reported
+      auto formula = parse_formula(placer_.placed(*text), problems_);
+      if (!formula) continue;
+      check_names(*formula, more);
+      all.push_back(std::move(*formula));
+    }
+    return all;
+  }
+
+  // Names of formulas: those taken so far, `more`, and fields of base that hold a number.
+  void check_names(const Formula& formula, std::span<const std::string> more) {
+    for (const FormulaStep& step : formula.steps) {
+      if (step.kind != FormulaStep::Kind::name) continue;
+      used_.insert(step.name);
+      if (names_.contains(step.name) || fields_.contains(step.name)) continue;
+      if (std::find(more.begin(), more.end(), step.name) != more.end()) continue;
+      const Node* node = node_at(into_.base, step.name);
+      if (node != nullptr && number_of(run_field(step.name), *node)) continue;
+      std::vector<std::string> known(names_.begin(), names_.end());
+      known.insert(known.end(), more.begin(), more.end());
+      refuse(formula.text.at(step.offset, step.length),
+             fmt::format("expected an axis, a variable, a derived name or a field of base that is "
+                         "a number, found {}",
+                         in_quotes(step.name)),
+             suggestion(step.name, known));
+    }
+  }
+
+  void check_used_names() {
+    for (const auto& [name, pos] : only_names_) {
+      if (used_.contains(name)) continue;
+      refuse(
+          pos,
+          fmt::format("derive: expected a field of a run or a name that a formula uses, found {}",
+                      in_quotes(name)),
+          nearest_run_field(name));
+    }
+  }
+
+  void read_sample() {
+    const Node* sample = root_.find("sample");
+    if (sample == nullptr || sample->kind != NodeKind::map) return;
+    const Node* points = sample->find("points");
+    const Node* seed = sample->find("seed");
+    if (points == nullptr || seed == nullptr) return;  // reported
+    constexpr int kMost = std::numeric_limits<int>::max();
+    into_.sample = SampleSpec{parse_count(points->text, 1, kMost).value,
+                              static_cast<std::uint64_t>(parse_count(seed->text, 0, kMost).value)};
+  }
+
+  void read_search() {
+    const Node* search = root_.find("search");
+    if (search == nullptr || search->kind != NodeKind::map) return;
+    SearchSpec& out = into_.search.emplace();
+    out.objective_pos = search->pos;
+    if (const Node* objective = search->find("objective")) {
+      const auto at = std::find(kObjectives.begin(), kObjectives.end(), objective->text);
+      if (at != kObjectives.end()) out.objective = static_cast<Objective>(at - kObjectives.begin());
+      out.objective_pos = objective->pos;
+    }
+    out.constraints = conditions(search->find("constraints"), result_names());
+    if (const Node* prices = search->find("prices")) {
+      for (const NodeEntry& entry : prices->entries)
+        out.prices.emplace_back(entry.key, parse_factor(entry.node.text, 0, 1e6).value);
+    }
+    if (out.objective == Objective::cost_per_token && out.prices.empty()) {
+      refuse(out.objective_pos, "cost_per_token: expected prices in search, found none",
+             "prices: {h100-sxm: 2.5}, of an hour of one chip");
+    }
+    if (const Node* top = search->find("top"))
+      out.top = parse_count(top->text, 1, std::numeric_limits<int>::max()).value;
+    if (const Node* screen = search->find("screen")) out.screen = screen->text == "true";
+    if (const Node* keep = search->find("keep")) read_keep(*keep, out);
+  }
+
+  void read_keep(const Node& node, SearchSpec& out) {
+    if (node.kind != NodeKind::scalar) return;
+    std::string_view text = trimmed(node.text);
+    const bool percent = text.ends_with('%');
+    if (percent) text = trimmed(text.substr(0, text.size() - 1));
+    const Parsed<double> share = parse_factor(text, 0, 100);
+    out.keep_pos = node.pos;
+    if (!share || !percent) {
+      refuse(node.pos,
+             fmt::format("search.keep: expected a share such as 5 %, found {}", found(node)));
+      return;
+    }
+    out.keep = share.value / 100;
+    if (!out.screen) refuse(node.pos, "search.keep: expected no keep without screening, found one");
+  }
+
+  const Node& root_;
+  Placer placer_;
+  SweepSpec& into_;
+  Problems& problems_;
+  std::set<std::string> names_, fields_, used_;
+  std::vector<std::pair<std::string, SourcePos>> only_names_;
+};
+
+// What decides results: everything but what is for people, and how long a point may take.
+std::string fingerprint_of(Node root, const Node& base) {
+  std::erase_if(root.entries, [](const NodeEntry& entry) {
+    return entry.key == "name" || entry.key == "notes" || entry.key == "timeout" ||
+           entry.key == "base";
+  });
+  return hash_of(yaml_text(root) + yaml_text(base));
+}
+
+// Keys and values of the base, with the first value of every axis in its place.
+void check_base(const SweepSpec& spec, Problems& problems) {
+  Node run = spec.base;
+  for (const SweepAxis* axis : spec.axes())
+    if (!axis->field.empty()) assign(axis->field, axis->values.front().node, run, problems);
+  for (const DerivedField& derived : spec.derived) {
+    if (derived.row == nullptr) continue;
+    const std::string any = text_of(*derived.row, 1).value();  // its own comes with the point
+    assign(derived.field, {NodeKind::scalar, any, false, {}, derived.field.front().pos}, run,
+           problems);
+  }
+  if (!problems.empty()) return;
+  RunSpec none;
+  read_fields("run", run, none, problems);
+}
+
+}  // namespace
+
+std::string_view to_text(Objective objective) {
+  return kObjectives[static_cast<std::size_t>(objective)];
+}
+
+std::vector<const SweepAxis*> SweepSpec::axes() const {
+  std::vector<const SweepAxis*> all;
+  for (const AxisGroup& group : groups)
+    for (const SweepAxis& axis : group.axes) all.push_back(&axis);
+  return all;
+}
+
+SweepSpec read_sweep(const std::string& path) {
+  Problems problems;
+  SweepSpec spec;
+  const Node root = open_yaml(path, {}, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  RunSpec none;
+  read_fields("sweep", root, none, problems);
+  if (root.kind == NodeKind::map) SweepReader(root, spec, problems).read();
+  if (problems.empty()) check_base(spec, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  const Node* name = root.find("name");
+  spec.name = name != nullptr ? name->text : std::filesystem::path(path).stem().string();
+  spec.fingerprint = fingerprint_of(root, spec.base);
+  return spec;
+}
+
+}  // namespace shardsim

@@ -1,0 +1,120 @@
+#include "sweep/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/must.h"
+#include "base/version.h"
+
+namespace shardsim {
+namespace {
+
+struct Unit {
+  FieldType type;
+  std::string_view suffix;
+};
+constexpr std::array kUnits = {Unit{FieldType::bytes, "_bytes"},
+                               Unit{FieldType::bandwidth, "_bytes_per_s"},
+                               Unit{FieldType::seconds, "_s"}};
+
+std::string axis_column(const std::string& name, const Field* row) {
+  std::string column = "axis_" + name;
+  for (const Unit& unit : kUnits)
+    if (row != nullptr && row->type == unit.type) column += unit.suffix;
+  return column;
+}
+
+bool is_quantity(const Field* row) {
+  return row != nullptr && std::any_of(kUnits.begin(), kUnits.end(),
+                                       [&](const Unit& unit) { return unit.type == row->type; });
+}
+
+bool is_whole(Figure figure) {
+  constexpr std::array kWhole = {Figure::fits_memory, Figure::chips, Figure::operations};
+  return std::find(kWhole.begin(), kWhole.end(), figure) != kWhole.end();
+}
+
+}  // namespace
+
+std::vector<Column> columns_of(const SweepSpec& spec) {
+  std::vector<Column> columns = {{"point", "INTEGER"}, {"status", "TEXT"}, {"reason", "TEXT"}};
+  for (const SweepAxis* axis : spec.axes())
+    columns.push_back({axis_column(axis->name, axis->row), "NUMERIC"});
+  for (const DerivedField& derived : spec.derived)
+    columns.push_back({axis_column(derived.name, derived.row), "NUMERIC"});
+  const auto rows = figure_rows();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    columns.push_back(
+        {std::string(rows[i].name), is_whole(static_cast<Figure>(i)) ? "INTEGER" : "REAL"});
+  columns.push_back({"run_yaml", "TEXT"});
+  columns.push_back({"version", "TEXT"});
+  return columns;
+}
+
+Row row_of(const SweepSpec& spec, const Candidate& candidate, const PointResult& result) {
+  Row row;
+  row.reserve(8 + kFigures + candidate.values.size());
+  row.emplace_back(static_cast<std::int64_t>(result.point));
+  row.emplace_back(std::string(to_text(result.status)));
+  row.emplace_back(result.reason.empty() ? Datum{} : Datum{result.reason});
+  const std::vector<const SweepAxis*> axes = spec.axes();
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const AxisValue& value = *candidate.values[i];
+    if (is_quantity(axes[i]->row) && value.number) {
+      row.emplace_back(*value.number);
+    } else {
+      row.emplace_back(value.text);
+    }
+  }
+  for (const double derived : candidate.derived) row.emplace_back(derived);
+  for (const std::optional<double>& figure : result.figures)
+    row.push_back(figure ? Datum{*figure} : Datum{});
+  row.emplace_back(result.run_yaml);
+  row.emplace_back(std::string(kVersion));
+  return row;
+}
+
+ResultReader::ResultReader(const std::vector<Column>& columns) {
+  const auto at = [&](std::string_view name) {
+    const auto found = std::find_if(columns.begin(), columns.end(),
+                                    [&](const Column& column) { return column.name == name; });
+    must(found != columns.end(), "the format of the database says which columns there are");
+    return static_cast<std::size_t>(found - columns.begin());
+  };
+  status = at("status");
+  reason = at("reason");
+  yaml = at("run_yaml");
+  for (const FigureRow& row : figure_rows()) figures.push_back(at(row.name));
+}
+
+PointResult ResultReader::read(const Row& row) const {
+  PointResult result;
+  result.point = static_cast<std::uint64_t>(std::get<std::int64_t>(row[0]));
+  result.status = point_status(datum_text(row[status])).value_or(PointStatus::failed);
+  result.reason = datum_text(row[reason]);
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const Datum& cell = row[figures[i]];
+    if (const auto* number = std::get_if<double>(&cell)) result.figures[i] = *number;
+    if (const auto* whole = std::get_if<std::int64_t>(&cell))
+      result.figures[i] = static_cast<double>(*whole);
+  }
+  result.run_yaml = datum_text(row[yaml]);
+  return result;
+}
+
+void ResultReader::write(const PointResult& result, Row& row) const {
+  row[status] = std::string(to_text(result.status));
+  row[reason] = result.reason.empty() ? Datum{} : Datum{result.reason};
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    row[figures[i]] = result.figures[i] ? Datum{*result.figures[i]} : Datum{};
+}
+
+std::string datum_text(const Datum& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *whole);
+  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{}", *number);
+  return "";
+}
+
+}  // namespace shardsim

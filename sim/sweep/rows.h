@@ -1,0 +1,33 @@
+// Results as rows of the store, and back.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sweep/points.h"
+#include "sweep/result_columns.h"
+#include "sweep/store.h"
+
+namespace shardsim {
+
+// point, status, reason, an axis_… for every axis, variable and derived field, every figure,
+// run_yaml, version.
+std::vector<Column> columns_of(const SweepSpec& spec);
+
+Row row_of(const SweepSpec& spec, const Candidate& candidate, const PointResult& result);
+
+// The parts of a row that do not come from the candidate; columns as of the store.
+struct ResultReader {
+  explicit ResultReader(const std::vector<Column>& columns);
+  PointResult read(const Row& row) const;
+  void write(const PointResult& result, Row& row) const;  // status, reason and figures
+
+  std::size_t status = 0, reason = 0, yaml = 0;
+  std::vector<std::size_t> figures;
+};
+
+// "8", "0.5", "h100-sxm"; empty: null.
+std::string datum_text(const Datum& cell);
+
+}  // namespace shardsim

@@ -1,0 +1,289 @@
+#include "sweep/store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include "base/problem.h"
+
+namespace shardsim {
+namespace {
+
+constexpr int kBusyMilliseconds = 5000;  // how long a reader or another writer is waited for
+constexpr const char* kFormat = "1";
+
+struct Closer {
+  void operator()(sqlite3* db) const { sqlite3_close(db); }
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Database = std::unique_ptr<sqlite3, Closer>;
+using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
+
+// What SQLite's code means for the person whose file it is.
+std::string meaning(sqlite3* db, int code) {
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return "the disk is full; what is stored is whole: make room, then go on with --resume";
+    case SQLITE_IOERR:
+      return fmt::format(
+          "cannot be written or read ({}); what is stored is whole: go on with --resume",
+          sqlite3_errstr(code));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "locked by another process";
+    case SQLITE_READONLY:
+      return "read-only";
+    case SQLITE_CANTOPEN:
+      return fmt::format("cannot be opened: {}", std::strerror(sqlite3_system_errno(db)));
+    default:
+      return sqlite3_errmsg(db);
+  }
+}
+
+[[noreturn]] void fail(const std::string& path, sqlite3* db, int code) {
+  throw std::runtime_error(fmt::format("{}: {}", path, meaning(db, code)));
+}
+
+[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint = "") {
+  throw ConfigError({{argument_pos("--db", path), std::move(message), std::move(hint)}});
+}
+
+std::string quoted(const std::string& name) {
+  std::string out = "\"";
+  for (const char c : name) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+struct Store::State {
+  std::string path;
+  Database db;
+  std::map<std::string, std::string> facts;
+  std::vector<Column> columns;
+  Statement insert;
+  int lock = -1;
+
+  ~State() {
+    insert.reset();
+    db.reset();
+    // Last: closing any descriptor of the file drops SQLite's own locks on it.
+    if (lock >= 0) ::close(lock);
+  }
+
+  void check(int code) const {
+    if (code != SQLITE_OK && code != SQLITE_DONE && code != SQLITE_ROW) fail(path, db.get(), code);
+  }
+  void execute(const std::string& sql) const {
+    check(sqlite3_exec(db.get(), sql.c_str(), nullptr, nullptr, nullptr));
+  }
+  Statement prepare(const std::string& sql) const {
+    sqlite3_stmt* statement = nullptr;
+    check(sqlite3_prepare_v2(db.get(), sql.c_str(), -1, &statement, nullptr));
+    return Statement(statement);
+  }
+  void open_file(int flags) {
+    sqlite3* raw = nullptr;
+    const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+    db.reset(raw);
+    check(code);
+    sqlite3_busy_timeout(db.get(), kBusyMilliseconds);
+  }
+  // One writer at a time, for as long as it lives.
+  void take_lock() {
+    lock = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (lock < 0)
+      throw std::runtime_error(fmt::format(
+          "{}: {}", path, errno == EACCES || errno == EROFS ? "read-only" : std::strerror(errno)));
+    if (::flock(lock, LOCK_EX | LOCK_NB) != 0)
+      throw std::runtime_error(fmt::format("{}: locked by another process", path));
+  }
+  void begin_writing() {
+    take_lock();
+    execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+    std::string marks;
+    for (std::size_t i = 0; i < columns.size(); ++i) marks += i == 0 ? "?" : ",?";
+    insert = prepare(fmt::format("INSERT OR REPLACE INTO points VALUES ({})", marks));
+  }
+  void bind(sqlite3_stmt* to, int at, const Datum& cell) const {
+    if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
+      check(sqlite3_bind_int64(to, at, *whole));
+    } else if (const auto* number = std::get_if<double>(&cell)) {
+      check(sqlite3_bind_double(to, at, *number));
+    } else if (const auto* text = std::get_if<std::string>(&cell)) {
+      check(sqlite3_bind_text(to, at, text->data(), static_cast<int>(text->size()), SQLITE_STATIC));
+    } else {
+      check(sqlite3_bind_null(to, at));
+    }
+  }
+  // The statement for every row, in one transaction.
+  void change(sqlite3_stmt& statement, std::span<const Row> rows) const {
+    if (rows.empty()) return;
+    try {
+      execute("BEGIN IMMEDIATE");
+      for (const Row& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i)
+          bind(&statement, static_cast<int>(i) + 1, row[i]);
+        check(sqlite3_step(&statement));
+        check(sqlite3_reset(&statement));
+      }
+      execute("COMMIT");
+    } catch (...) {
+      sqlite3_reset(&statement);
+      sqlite3_exec(db.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+      throw;
+    }
+  }
+  void read_facts() {
+    const Statement rows = prepare("SELECT key, value FROM sweep");
+    int code = 0;
+    while ((code = sqlite3_step(rows.get())) == SQLITE_ROW) {
+      const auto text = [&](int i) {
+        return std::string(reinterpret_cast<const char*>(sqlite3_column_text(rows.get(), i)));
+      };
+      facts[text(0)] = text(1);
+    }
+    check(code);
+    const Statement infos = prepare("SELECT name, type FROM pragma_table_info('points')");
+    while ((code = sqlite3_step(infos.get())) == SQLITE_ROW) {
+      const auto text = [&](int i) {
+        return std::string(reinterpret_cast<const char*>(sqlite3_column_text(infos.get(), i)));
+      };
+      columns.push_back({text(0), text(1)});
+    }
+    check(code);
+  }
+};
+
+Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Store::Store(Store&&) noexcept = default;
+Store::~Store() = default;
+
+const std::string& Store::path() const {
+  return state_->path;
+}
+const std::map<std::string, std::string>& Store::facts() const {
+  return state_->facts;
+}
+const std::vector<Column>& Store::columns() const {
+  return state_->columns;
+}
+
+Store Store::create(const std::string& path, std::span<const Column> columns,
+                    const std::map<std::string, std::string>& facts) {
+  if (std::filesystem::exists(path))
+    refuse(path, fmt::format("expected no file of this name, found {}", path),
+           "--resume goes on with it; or choose another --db");
+  auto state = std::make_unique<State>();
+  state->path = path;
+  state->facts = facts;
+  state->facts["format"] = kFormat;
+  state->columns.assign(columns.begin(), columns.end());
+  state->open_file(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  std::string list;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    list += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(columns[i].name),
+                        i == 0 ? "INTEGER PRIMARY KEY" : columns[i].type);
+  state->execute(
+      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; BEGIN;"
+      "CREATE TABLE sweep(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
+      "CREATE TABLE points(" +
+      list + ");");
+  Store store(std::move(state));
+  for (const auto& [key, value] : store.state_->facts) store.set_fact(key, value);
+  store.state_->execute("COMMIT");
+  store.state_->begin_writing();
+  return store;
+}
+
+Store Store::open(const std::string& path, bool write) {
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) refuse(path, fmt::format("{}: no such file", path));
+  auto state = std::make_unique<State>();
+  state->path = path;
+  if (write) {
+    state->take_lock();
+    ::close(state->lock);
+    state->lock = -1;
+  }
+  try {
+    state->open_file(write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
+    state->read_facts();
+  } catch (const std::runtime_error&) {
+    const int code = sqlite3_errcode(state->db.get()) & 0xff;
+    if (code != SQLITE_NOTADB && code != SQLITE_ERROR) throw;  // SQLITE_ERROR: no such table
+    refuse(path, fmt::format("expected the database of a sweep, found {}",
+                             code == SQLITE_NOTADB ? "a file that is no SQLite database"
+                                                   : "another SQLite database"));
+  }
+  if (state->facts["format"] != kFormat)
+    refuse(path, fmt::format("expected a database of format {}, found \"{}\"", kFormat,
+                             printable(state->facts["format"])));
+  if (write) state->begin_writing();
+  return Store(std::move(state));
+}
+
+void Store::set_fact(const std::string& key, const std::string& value) {
+  const Statement put = state_->prepare("INSERT OR REPLACE INTO sweep VALUES (?, ?)");
+  state_->check(
+      sqlite3_bind_text(put.get(), 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC));
+  state_->check(
+      sqlite3_bind_text(put.get(), 2, value.data(), static_cast<int>(value.size()), SQLITE_STATIC));
+  state_->check(sqlite3_step(put.get()));
+  state_->facts[key] = value;
+}
+
+void Store::put(std::span<const Row> rows) {
+  state_->change(*state_->insert, rows);
+}
+
+void Store::update(const std::vector<std::string>& columns, const std::vector<Row>& rows) {
+  std::string set;
+  for (std::size_t i = 1; i < columns.size(); ++i)
+    set += fmt::format("{}{} = ?{}", i == 1 ? "" : ", ", quoted(columns[i]), i + 1);
+  const Statement change = state_->prepare(
+      fmt::format("UPDATE points SET {} WHERE {} = ?1", set, quoted(columns.front())));
+  state_->change(*change, rows);
+}
+
+void Store::each(std::span<const std::string> columns,
+                 const std::function<void(const Row&)>& see) const {
+  std::string list;
+  for (const std::string& name : columns) list += (list.empty() ? "" : ", ") + quoted(name);
+  const Statement rows =
+      state_->prepare(fmt::format("SELECT {} FROM points ORDER BY 1", list.empty() ? "*" : list));
+  Row row(static_cast<std::size_t>(sqlite3_column_count(rows.get())));
+  int code = 0;
+  while ((code = sqlite3_step(rows.get())) == SQLITE_ROW) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const int at = static_cast<int>(i);
+      switch (sqlite3_column_type(rows.get(), at)) {
+        case SQLITE_INTEGER:
+          row[i] = static_cast<std::int64_t>(sqlite3_column_int64(rows.get(), at));
+          break;
+        case SQLITE_FLOAT:
+          row[i] = sqlite3_column_double(rows.get(), at);
+          break;
+        case SQLITE_NULL:
+          row[i] = std::monostate{};
+          break;
+        default:
+          row[i] = std::string(reinterpret_cast<const char*>(sqlite3_column_text(rows.get(), at)),
+                               static_cast<std::size_t>(sqlite3_column_bytes(rows.get(), at)));
+      }
+    }
+    see(row);
+  }
+  state_->check(code);
+}
+
+}  // namespace shardsim

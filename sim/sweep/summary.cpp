@@ -1,0 +1,261 @@
+#include "sweep/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "base/problem.h"
+#include "base/units.h"
+#include "report/reports.h"
+#include "sweep/board.h"
+#include "sweep/rows.h"
+
+namespace shardsim {
+namespace {
+
+// A point of the table: what is shown of its row.
+struct Ranked {
+  double score = 0;
+  PointResult result;
+  std::vector<std::string> axes;
+};
+
+struct Standing {
+  std::array<std::uint64_t, static_cast<std::size_t>(PointStatus::count)> counts = {};
+  std::vector<Ranked> best;  // first best
+};
+
+std::string fact(const Store& store, const std::string& key) {
+  const auto at = store.facts().find(key);
+  return at == store.facts().end() ? "" : at->second;
+}
+
+Objective objective_of(const Store& store) {
+  for (const Objective one : {Objective::tokens_per_s_per_chip, Objective::cost_per_token})
+    if (fact(store, "objective") == to_text(one)) return one;
+  return Objective::step_time;
+}
+
+std::vector<std::string> axis_columns(const Store& store) {
+  std::vector<std::string> names;
+  for (const Column& column : store.columns())
+    if (column.name.starts_with("axis_")) names.push_back(column.name);
+  return names;
+}
+
+Standing standing_of(const Store& store) {
+  const std::size_t top =
+      static_cast<std::size_t>(std::max(1, parse_count(fact(store, "top"), 1, 1'000'000).value));
+  const Objective objective = objective_of(store);
+  const ResultReader reader(store.columns());
+  Standing out;
+  store.each({}, [&](const Row& row) {
+    PointResult result = reader.read(row);
+    ++out.counts[static_cast<std::size_t>(result.status)];
+    const auto score = score_of(objective, result, Figure::step_time);
+    if (result.status != PointStatus::ok || !score) return;
+    if (out.best.size() >= top && *score >= out.best.back().score) return;
+    Ranked one{*score, std::move(result), {}};
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (store.columns()[i].name.starts_with("axis_")) one.axes.push_back(datum_text(row[i]));
+    const auto at = std::upper_bound(out.best.begin(), out.best.end(), one.score,
+                                     [](double s, const Ranked& r) { return s < r.score; });
+    out.best.insert(at, std::move(one));
+    if (out.best.size() > top) out.best.pop_back();
+  });
+  return out;
+}
+
+std::string time_text(const std::optional<double>& time_s) {
+  return time_s ? fine_text(Seconds{*time_s}) : "-";
+}
+
+std::string share_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+std::string objective_text(Objective objective, const PointResult& result) {
+  const auto figure =
+      result[objective == Objective::cost_per_token ? Figure::cost_per_token
+                                                    : Figure::tokens_per_s_per_chip];
+  return figure ? fmt::format("{:.5g}", *figure) : "-";
+}
+
+Rows table_of(const Store& store, const Standing& standing) {
+  const Objective objective = objective_of(store);
+  Rows rows = {{"point"}};
+  for (const std::string& name : axis_columns(store)) rows.front().push_back(name.substr(5));
+  if (objective != Objective::step_time) rows.front().emplace_back(to_text(objective));
+  for (const char* name : {"step", "compute", "exposed", "bubble", "mfu", "memory", "fits"})
+    rows.front().emplace_back(name);
+  for (const Ranked& one : standing.best) {
+    const PointResult& r = one.result;
+    std::vector<std::string> row = {fmt::format("{}", r.point)};
+    row.insert(row.end(), one.axes.begin(), one.axes.end());
+    if (objective != Objective::step_time) row.push_back(objective_text(objective, r));
+    row.push_back(time_text(r[Figure::step_time]));
+    row.push_back(time_text(r[Figure::compute]));
+    row.push_back(time_text(r[Figure::exposed]));
+    row.push_back(time_text(r[Figure::bubble]));
+    row.push_back(share_text(r[Figure::mfu]));
+    row.push_back(r[Figure::peak_memory] ? to_text(Bytes{*r[Figure::peak_memory]}) : "-");
+    row.emplace_back(r[Figure::fits_memory] ? (*r[Figure::fits_memory] != 0 ? "yes" : "no") : "-");
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Parts of a step on the rank that ends last; they add up to it.
+constexpr std::array kParts = {
+    std::pair{Figure::compute, "computing"}, std::pair{Figure::exposed, "exposed communication"},
+    std::pair{Figure::bubble, "waiting for other ranks"}, std::pair{Figure::rest, "idle"}};
+
+// "Point 7 takes 1.2 s less than point 3: computing -0.1 s, exposed communication -1.1 s."
+std::string why_text(const Standing& standing) {
+  if (standing.best.size() < 2) return "";
+  const PointResult& winner = standing.best[0].result;
+  const PointResult& second = standing.best[1].result;
+  const double gain = second[Figure::step_time].value_or(0) - winner[Figure::step_time].value_or(0);
+  std::string text =
+      gain == 0 ? fmt::format("point {} takes as long as point {}", winner.point, second.point)
+                : fmt::format("point {} takes {} {} than point {}", winner.point,
+                              fine_text(Seconds{std::fabs(gain)}), gain > 0 ? "less" : "more",
+                              second.point);
+  std::string parts;
+  for (const auto& [figure, name] : kParts) {
+    const double change = winner[figure].value_or(0) - second[figure].value_or(0);
+    if (change == 0) continue;
+    parts += fmt::format("{}{} {}{}", parts.empty() ? "" : ", ", name, change < 0 ? "-" : "+",
+                         fine_text(Seconds{std::fabs(change)}));
+  }
+  if (!parts.empty()) text += ": " + parts;
+  return "why: " + text + "\n";
+}
+
+std::string counts_text(const Standing& standing) {
+  std::string text;
+  for (std::size_t i = 0; i < standing.counts.size(); ++i) {
+    if (standing.counts[i] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", standing.counts[i],
+                        to_text(static_cast<PointStatus>(i)));
+  }
+  return text;
+}
+
+Json json_of(const Datum& datum) {
+  if (const auto* text = std::get_if<std::string>(&datum)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&datum)) return *whole;
+  if (const auto* number = std::get_if<double>(&datum)) return *number;
+  return nullptr;
+}
+
+std::vector<std::string> exported(const Store& store) {
+  std::vector<std::string> names;
+  for (const Column& column : store.columns())
+    if (column.name != "run_yaml" && column.name != "version") names.push_back(column.name);
+  return names;
+}
+
+// RFC 4180.
+std::string csv_text(const Datum& datum) {
+  const auto* text = std::get_if<std::string>(&datum);
+  if (text == nullptr || text->find_first_of(",\"\r\n") == std::string::npos)
+    return datum_text(datum);
+  std::string out = "\"";
+  for (const char c : *text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+constexpr std::size_t kPiece = 1 << 16;  // bytes written at once
+
+}  // namespace
+
+std::string sweep_text(const Store& store) {
+  const Standing standing = standing_of(store);
+  std::string text = fmt::format("{}: {}\n", fact(store, "name"), counts_text(standing));
+  if (standing.best.empty())
+    return text + "no point was replayed to its end and met all constraints\n";
+  text += fmt::format("\nbest by {}\n{}\n{}", fact(store, "objective"),
+                      rows_text(table_of(store, standing)), why_text(standing));
+  return text + fmt::format(
+                    "next: shardsim sweep export {} --point {} > run.yaml; shardsim run run.yaml\n",
+                    store.path(), standing.best.front().result.point);
+}
+
+Json sweep_json(const Store& store) {
+  const Standing standing = standing_of(store);
+  Object counts;
+  for (std::size_t i = 0; i < standing.counts.size(); ++i)
+    counts.emplace_back(std::string(to_text(static_cast<PointStatus>(i))),
+                        static_cast<std::int64_t>(standing.counts[i]));
+  const std::vector<std::string> axes = axis_columns(store);
+  Array best;
+  for (const Ranked& one : standing.best) {
+    Object point = {{"point", static_cast<std::int64_t>(one.result.point)}};
+    for (std::size_t i = 0; i < axes.size(); ++i) point.emplace_back(axes[i], one.axes[i]);
+    const auto rows = figure_rows();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& figure = one.result.figures[i];
+      point.emplace_back(std::string(rows[i].name), figure ? Json(*figure) : Json());
+    }
+    best.push_back(std::move(point));
+  }
+  return Object{{"schema", kSchema},           {"name", fact(store, "name")},
+                {"db", store.path()},          {"objective", fact(store, "objective")},
+                {"points", std::move(counts)}, {"best", std::move(best)},
+                {"why", why_text(standing)}};
+}
+
+void export_csv(const Store& store, const std::function<void(const std::string&)>& write) {
+  const std::vector<std::string> names = exported(store);
+  std::string text = fmt::format("{}\n", fmt::join(names, ","));
+  store.each(names, [&](const Row& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) text += ',';
+      text += csv_text(row[i]);
+    }
+    text += '\n';
+    if (text.size() < kPiece) return;
+    write(text);
+    text.clear();
+  });
+  write(text);
+}
+
+void export_json(const Store& store, const std::function<void(const std::string&)>& write) {
+  const std::vector<std::string> names = exported(store);
+  std::string text = "[";
+  bool first = true;
+  store.each(names, [&](const Row& row) {
+    Object object;
+    for (std::size_t i = 0; i < row.size(); ++i) object.emplace_back(names[i], json_of(row[i]));
+    text += first ? "\n" : ",\n";
+    first = false;
+    append_json(text, Json(std::move(object)));
+    if (text.size() < kPiece) return;
+    write(text);
+    text.clear();
+  });
+  write(text + "\n]\n");
+}
+
+std::string run_of_point(const Store& store, const std::string& point) {
+  const Parsed<std::int64_t> number = parse_large_count(point, 0, std::int64_t{1} << 53);
+  std::optional<std::string> yaml;
+  if (number) {
+    const std::vector<std::string> columns = {"point", "run_yaml"};
+    store.each(columns, [&](const Row& row) {
+      if (std::get<std::int64_t>(row[0]) == number.value) yaml = datum_text(row[1]);
+    });
+  }
+  if (yaml) return *yaml;
+  throw ConfigError({{argument_pos("--point", point),
+                      number ? fmt::format("expected a point of {}, found {}", store.path(), point)
+                             : number.error,
+                      ""}});
+}
+
+}  // namespace shardsim

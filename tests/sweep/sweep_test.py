@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+"""Sweeps from outside: what is planned, stored, resumed, merged, dropped and refused.
+
+    tests/sweep/sweep_test.py --binary build/shardsim [NAME…]     all tests, or those named
+"""
+import argparse
+import csv
+import json
+import os
+import pathlib
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+binary = None
+
+BASE = """\
+base:
+  cluster: {chip: h100-sxm, topology: {kind: switch, axes: {n: 8}, link: {bandwidth: 450 GB/s, latency: 1 us}}}
+  model: llama3-8b
+  layers: 4
+  batch: {global: 32, micro: 1, length: 2048}
+"""
+AXES = """\
+axes:
+  parallel.tp: 1..8 step x2
+  parallel.pp: [1, 2, 4]
+  parallel.dp: 1..8 step x2
+  batch.micro: [1, 2, 4]
+  recompute: [none, full]
+where: tp * pp * dp == 8
+"""
+SEARCH = "search: {objective: step_time, constraints: fits_memory, top: 3}\n"
+
+
+def sweep(*words, limit=None, check=0, cwd=ROOT):
+    done = subprocess.run([binary, "sweep", *map(str, words)], cwd=cwd, capture_output=True, text=True,
+                          timeout=300, preexec_fn=limit)
+    if check is not None:
+        assert done.returncode == check, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def file_in(folder, text, name="s.yaml"):
+    path = pathlib.Path(folder) / name
+    path.write_text(text)
+    return path
+
+
+def rows(db):
+    """Every row as exported: what two ways of doing a sweep must agree on, to the letter."""
+    return sweep("export", db, "--csv").stdout
+
+
+def table(db):
+    return list(csv.DictReader(rows(db).splitlines()))
+
+
+def yamls(db):
+    with sqlite3.connect(db) as connection:
+        return dict(connection.execute("SELECT point, run_yaml FROM points"))
+
+
+def test_plan(folder):
+    """Counted by hand: 96 x 3 / 2 candidates; of 48 (tp, pp, dp), 9 have the product 8."""
+    plan = json.loads(sweep(file_in(folder, BASE + AXES), "--plan", "--format", "json").stdout)
+    assert plan["candidates"] == 4 * 3 * 4 * 3 * 2, plan
+    layouts = [(tp, pp, dp) for tp in (1, 2, 4, 8) for pp in (1, 2, 4) for dp in (1, 2, 4, 8)
+               if tp * pp * dp == 8]
+    assert plan["points"] == len(layouts) * 6, plan
+    assert plan["left_out"] == [{"rule": "tp * pp * dp == 8",
+                                 "candidates": plan["candidates"] - plan["points"]}], plan
+    assert plan["looked_at"] == plan["points"], plan
+
+
+def test_columns_have_units(folder):
+    text = BASE + ("axes:\n  parallel.tp: [8]\n"
+                   "  cluster.topology.link.bandwidth: 100 GB/s..400 GB/s step x2\n")
+    db = pathlib.Path(folder) / "a.db"
+    sweep(file_in(folder, text), "--db", db, "--jobs", 1)
+    got = table(db)
+    assert [float(r["axis_bandwidth_bytes_per_s"]) for r in got] == [100e9, 200e9, 400e9], got
+    steps = [float(r["step_time_s"]) for r in got]
+    assert steps == sorted(steps, reverse=True) and len(set(steps)) == 3, steps
+
+
+def test_point_reruns_alone(folder):
+    """The run of a row gives the row's figures, to the last digit."""
+    db = pathlib.Path(folder) / "a.db"
+    sweep(file_in(folder, BASE + AXES), "--db", db, "--jobs", 2)
+    done = [r for r in table(db) if r["status"] == "ok"]
+    assert len(done) > 20, len(done)
+    keys = {"step_time_s": "step_time_s", "compute_s": "compute_s", "exposed_comm_s": "exposed_comm_s",
+            "bubble_s": "bubble_s", "mfu": "mfu", "peak_memory_bytes": "peak_memory_bytes",
+            "tokens_per_s": "tokens_per_s"}
+    for row in done[::5]:
+        run = sweep("export", db, "--point", row["point"]).stdout
+        path = file_in(folder, run, "run.yaml")
+        alone = json.loads(subprocess.run([binary, "run", path, "--format", "json", "--out", folder], cwd="/",
+                                          capture_output=True, text=True, check=True).stdout)
+        for column, key in keys.items():
+            assert float(row[column]) == alone[key], (row["point"], column, row[column], alone[key])
+        assert run == yamls(db)[int(row["point"])]
+
+
+def test_search_never_drops_the_optimum(folder):
+    """Screened and exhaustive agree on the best three; what is dropped by proof is indeed worse."""
+    everything, searched = pathlib.Path(folder) / "e.db", pathlib.Path(folder) / "s.db"
+    screenless = SEARCH.replace("}", ", screen: false}")
+    sweep(file_in(folder, BASE + AXES + screenless), "--db", everything, "--jobs", 2)
+    sweep(file_in(folder, BASE + AXES + SEARCH), "--db", searched, "--jobs", 2)
+    full = {r["point"]: r for r in table(everything)}
+    some = {r["point"]: r for r in table(searched)}
+    assert full.keys() == some.keys()
+    order = sorted((r for r in full.values() if r["status"] == "ok"), key=lambda r: float(r["step_time_s"]))
+    best = [r["point"] for r in order[:3]]
+    dropped = [p for p, r in some.items() if r["status"] == "dropped by proof"]
+    assert dropped, "nothing was dropped: the test tests nothing"
+    for point in best:
+        assert some[point]["status"] == "ok", some[point]
+        assert some[point]["step_time_s"] == full[point]["step_time_s"]
+    third = float(order[2]["step_time_s"])
+    for point in dropped:
+        assert full[point]["status"] != "ok" or float(full[point]["step_time_s"]) > third
+    for point, row in some.items():
+        if row["bound_s"] and full[point]["step_time_s"]:
+            # Two engines: 1e-9 relative, as they round differently.
+            assert float(row["bound_s"]) <= float(full[point]["step_time_s"]) * (1 + 1e-9), (row, full[point])
+        if row["memory_floor_bytes"] and full[point]["peak_memory_bytes"]:
+            assert float(row["memory_floor_bytes"]) <= float(full[point]["peak_memory_bytes"]) * (1 + 1e-12)
+
+
+def test_same_rows_whoever_works(folder):
+    """Jobs, shards, their order, and 20 random kills change nothing."""
+    path = file_in(folder, BASE + AXES + SEARCH)
+    one = pathlib.Path(folder) / "one.db"
+    sweep(path, "--db", one, "--jobs", 1)
+    wanted = rows(one)
+    many = pathlib.Path(folder) / "many.db"
+    sweep(path, "--db", many, "--jobs", 4)
+    assert rows(many) == wanted
+    shards = []
+    for i in range(3):
+        shards.append(pathlib.Path(folder) / f"shard{i}.db")
+        sweep(path, "--db", shards[-1], "--jobs", 2, "--shard", f"{i}/3")
+    merged = pathlib.Path(folder) / "merged.db"
+    for given in ([shards[2]], [shards[0], shards[1]], shards):  # joined bit by bit, and again
+        done = subprocess.run([binary, "merge", merged, *given], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert rows(merged) == wanted
+    killed = pathlib.Path(folder) / "killed.db"
+    rng = random.Random(1)
+    kills = 0
+    for _ in range(20):
+        resume = ["--resume"] if killed.exists() else []
+        process = subprocess.Popen([binary, "sweep", path, "--db", killed, "--jobs", "2", "--quiet", *resume],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            process.wait(timeout=rng.uniform(0.05, 0.6))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            kills += 1
+        error = process.communicate()[1].decode()
+        if b"SQLite format 3" != killed.read_bytes()[:15] if killed.exists() else False:
+            killed.unlink()  # killed before the first page was there
+        if process.returncode == 2 and "database of a sweep" in error:
+            for extra in pathlib.Path(folder).glob("killed.db*"):
+                extra.unlink()  # killed before the tables were there
+    assert kills >= 5, kills
+    sweep(path, "--db", killed, "--jobs", 2, *(["--resume"] if killed.exists() else []))
+    assert rows(killed) == wanted
+
+
+def test_conflicts_are_told(folder):
+    db, other = pathlib.Path(folder) / "a.db", pathlib.Path(folder) / "b.db"
+    path = file_in(folder, BASE + "axes: {parallel.tp: [8], recompute: [none, full]}\n")
+    for one in (db, other):
+        sweep(path, "--db", one, "--jobs", 1)
+    with sqlite3.connect(other) as connection:
+        connection.execute("UPDATE points SET step_time_s = step_time_s * 1.01 WHERE point = 1")
+    into = pathlib.Path(folder) / "m.db"
+    done = subprocess.run([binary, "merge", into, db, other], capture_output=True, text=True)
+    assert done.returncode == 3 and "1 point with different results" in done.stderr, done
+    assert "point 1:" in done.stderr and not into.exists()
+
+
+def heavy(folder, extra=""):
+    text = BASE.replace("layers: 4", "layers: 32").replace("global: 32", "global: 256")
+    return file_in(folder, text + "axes: {parallel.tp: [4], parallel.dp: [2], batch.length: 1024..40960 step 1024}\n" + extra)
+
+
+def children(pid):
+    try:
+        return [int(c) for c in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def wait_for(condition, what):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("waited in vain for " + what)
+
+
+def stored(db):
+    try:
+        with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as connection:
+            return connection.execute("SELECT count(*) FROM points").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_a_crash_is_a_row(folder):
+    db = pathlib.Path(folder) / "a.db"
+    process = subprocess.Popen([binary, "sweep", heavy(folder), "--db", db, "--jobs", "2", "--quiet"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: stored(db) > 0, "a row")
+    os.kill(children(process.pid)[0], signal.SIGKILL)
+    process.communicate(timeout=300)
+    assert process.returncode == 0
+    got = table(db)
+    failed = [r for r in got if r["status"] == "failed"]
+    assert len(got) == 40 and len(failed) == 1, (len(got), failed)
+    assert failed[0]["reason"] == "killed by signal 9 (Killed)", failed
+    sweep(heavy(folder), "--db", db, "--resume", "--jobs", 2)  # failed points are tried again
+    assert [r["status"] for r in table(db)] == ["ok"] * 40
+
+
+def test_a_time_out_is_a_row(folder):
+    db = pathlib.Path(folder) / "a.db"
+    text = heavy(folder).read_text().replace("1024..40960 step 1024", "[1024]")
+    sweep(file_in(folder, text + "timeout: 1 ms\n"), "--db", db, "--jobs", 1)
+    got = table(db)
+    assert [(r["status"], r["reason"]) for r in got] == [("failed", "no answer in 1 ms")], got
+
+
+def test_interrupt(folder):
+    db = pathlib.Path(folder) / "a.db"
+    process = subprocess.Popen([binary, "sweep", heavy(folder), "--db", db, "--jobs", "2"], start_new_session=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: stored(db) > 0, "a row")
+    workers = children(process.pid)
+    assert len(workers) == 2
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130, (process.returncode, error)
+    assert b"go on with --resume" in error, error
+    assert not any(pathlib.Path(f"/proc/{w}").exists() for w in workers)
+    with sqlite3.connect(db) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    assert 0 < stored(db) < 40
+    assert all(r["status"] == "ok" for r in table(db)), "an interrupted point has not failed"
+
+
+def test_full_disk(folder):
+    db = pathlib.Path(folder) / "a.db"
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    done = sweep(file_in(folder, BASE + AXES), "--db", db, "--jobs", 1, limit=limit, check=1)
+    assert "what is stored is whole" in done.stderr, done.stderr
+    before = stored(db)
+    assert before > 0
+    sweep(file_in(folder, BASE + AXES), "--db", db, "--jobs", 2, "--resume")
+    fresh = pathlib.Path(folder) / "b.db"
+    sweep(file_in(folder, BASE + AXES), "--db", fresh, "--jobs", 2)
+    assert rows(db) == rows(fresh)
+
+
+def test_databases_that_are_refused(folder):
+    folder = pathlib.Path(folder)
+    path = file_in(folder, BASE + "axes: {parallel.tp: [8]}\n")
+    db = folder / "a.db"
+    sweep(path, "--db", db, "--jobs", 1)
+
+    def refused(status, text, *words):
+        done = sweep(*words, check=status)
+        assert text in done.stderr, done.stderr
+
+    refused(2, "expected no file of this name", path, "--db", db)
+    (folder / "text.db").write_text("no database " * 1000)
+    refused(2, "no SQLite database", path, "--db", folder / "text.db", "--resume")
+    sqlite3.connect(folder / "other.db").execute("CREATE TABLE t(a)")
+    refused(2, "another SQLite database", path, "--db", folder / "other.db", "--resume")
+    refused(2, "no such file", path, "--db", folder / "none.db", "--resume")
+    changed = file_in(folder, BASE + "axes: {parallel.tp: [8], recompute: [full]}\n", "t.yaml")
+    refused(2, "found one of another", changed, "--db", db, "--resume")
+    holder = sqlite3.connect(db, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    refused(1, "locked by another process", path, "--db", db, "--resume")
+    holder.execute("ROLLBACK")
+    refused(2, "expected a shard from 0/4 to 3/4, found 4/4", path, "--shard", "4/4")
+    refused(2, "expected a shard such as 0/8", path, "--shard", "2")
+    refused(2, "expected one of --csv, --json and --point", "export", db)
+    refused(2, "expected a point of", "export", db, "--point", "17")
+    if os.geteuid() != 0:  # root writes everywhere
+        db.chmod(0o444)
+        refused(1, "read-only", path, "--db", db, "--resume")
+
+
+def test_exports(folder):
+    db = pathlib.Path(folder) / "a.db"
+    sweep(file_in(folder, BASE + AXES + SEARCH), "--db", db, "--jobs", 2)
+    from_json = json.loads(sweep("export", db, "--json").stdout)
+    from_csv = table(db)
+    assert len(from_json) == len(from_csv) == stored(db)
+    for a, b in zip(from_json, from_csv):
+        assert list(a) == list(b)
+        for key, value in a.items():
+            assert ("" if value is None else value) == (type(value)(b[key]) if value is not None else b[key]), key
+
+
+def test_sample_is_drawn_by_its_seed(folder):
+    text = BASE + AXES + "sample: {points: 7, seed: 3}\n"
+    drawn = []
+    for seed in (3, 3, 4):
+        db = pathlib.Path(folder) / f"{len(drawn)}.db"
+        sweep(file_in(folder, text.replace("seed: 3", f"seed: {seed}")), "--db", db, "--jobs", 2)
+        drawn.append([r["point"] for r in table(db)])
+    assert len(drawn[0]) == 7 and drawn[0] == drawn[1] != drawn[2], drawn
+
+
+def test_a_million_points_are_planned(folder):
+    """At most 10 s and 500 MiB."""
+    text = BASE + ("axes: {parallel.tp: [8], batch.length: 1..1000}\nvariables: {a: 1..1000}\n"
+                   "where: a * length > 0\n")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+        resource.setrlimit(resource.RLIMIT_DATA, (500 * 2**20, 500 * 2**20))
+
+    from_cpu = sweep(file_in(folder, text), "--plan", "--format", "json", limit=limit)
+    assert json.loads(from_cpu.stdout)["points"] == 1_000_000
+
+
+def main():
+    global binary
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    binary = str(pathlib.Path(arguments.binary).resolve())
+    tests = {name[5:]: f for name, f in globals().items() if name.startswith("test_")}
+    failed = 0
+    for name, test in tests.items():
+        if arguments.names and name not in arguments.names:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            began = time.time()
+            try:
+                test(folder)
+                print(f"{name}: passed, {time.time() - began:.1f} s", flush=True)
+            except Exception as error:  # noqa: BLE001  (every failure is told, with what was seen)
+                failed += 1
+                print(f"{name}: FAILED: {type(error).__name__}: {error}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
