@@ -22,6 +22,7 @@
 #include "base/sockets.h"
 #include "replay/child.h"
 #include "replay/simgrid.h"
+#include "replay/walk.h"
 
 namespace shardsim {
 

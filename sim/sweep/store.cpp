@@ -26,7 +26,7 @@ struct Closer {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 };
 using Database = std::unique_ptr<sqlite3, Closer>;
-using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
+using Query = std::unique_ptr<sqlite3_stmt, Closer>;
 
 // What SQLite's code means for the person whose file it is.
 std::string meaning(sqlite3* db, int code) {
@@ -70,7 +70,7 @@ struct Store::State {
   Database db;
   std::map<std::string, std::string> facts;
   std::vector<Column> columns;
-  Statement insert;
+  Query insert;
   int lock = -1;
 
   ~State() {
@@ -86,10 +86,10 @@ struct Store::State {
   void execute(const std::string& sql) const {
     check(sqlite3_exec(db.get(), sql.c_str(), nullptr, nullptr, nullptr));
   }
-  Statement prepare(const std::string& sql) const {
+  Query prepare(const std::string& sql) const {
     sqlite3_stmt* statement = nullptr;
     check(sqlite3_prepare_v2(db.get(), sql.c_str(), -1, &statement, nullptr));
-    return Statement(statement);
+    return Query(statement);
   }
   void open_file(int flags) {
     sqlite3* raw = nullptr;
@@ -144,7 +144,7 @@ struct Store::State {
     }
   }
   void read_facts() {
-    const Statement rows = prepare("SELECT key, value FROM sweep");
+    const Query rows = prepare("SELECT key, value FROM sweep");
     int code = 0;
     while ((code = sqlite3_step(rows.get())) == SQLITE_ROW) {
       const auto text = [&](int i) {
@@ -153,7 +153,7 @@ struct Store::State {
       facts[text(0)] = text(1);
     }
     check(code);
-    const Statement infos = prepare("SELECT name, type FROM pragma_table_info('points')");
+    const Query infos = prepare("SELECT name, type FROM pragma_table_info('points')");
     while ((code = sqlite3_step(infos.get())) == SQLITE_ROW) {
       const auto text = [&](int i) {
         return std::string(reinterpret_cast<const char*>(sqlite3_column_text(infos.get(), i)));
@@ -233,7 +233,7 @@ Store Store::open(const std::string& path, bool write) {
 }
 
 void Store::set_fact(const std::string& key, const std::string& value) {
-  const Statement put = state_->prepare("INSERT OR REPLACE INTO sweep VALUES (?, ?)");
+  const Query put = state_->prepare("INSERT OR REPLACE INTO sweep VALUES (?, ?)");
   state_->check(
       sqlite3_bind_text(put.get(), 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC));
   state_->check(
@@ -250,7 +250,7 @@ void Store::update(const std::vector<std::string>& columns, const std::vector<Ro
   std::string set;
   for (std::size_t i = 1; i < columns.size(); ++i)
     set += fmt::format("{}{} = ?{}", i == 1 ? "" : ", ", quoted(columns[i]), i + 1);
-  const Statement change = state_->prepare(
+  const Query change = state_->prepare(
       fmt::format("UPDATE points SET {} WHERE {} = ?1", set, quoted(columns.front())));
   state_->change(*change, rows);
 }
@@ -259,7 +259,7 @@ void Store::each(std::span<const std::string> columns,
                  const std::function<void(const Row&)>& see) const {
   std::string list;
   for (const std::string& name : columns) list += (list.empty() ? "" : ", ") + quoted(name);
-  const Statement rows =
+  const Query rows =
       state_->prepare(fmt::format("SELECT {} FROM points ORDER BY 1", list.empty() ? "*" : list));
   Row row(static_cast<std::size_t>(sqlite3_column_count(rows.get())));
   int code = 0;
