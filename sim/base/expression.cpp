@@ -510,10 +510,9 @@ std::optional<double> evaluate(const Formula& formula, const NameValue& value_of
   }
   must(stack.size() == 1, "a formula has one value");
   if (!stack.front().text) return stack.front().number;
-  problems.push_back({formula.text.at(0, formula.text.text.size()),
-                      fmt::format("expected a number, found the text {}",
-                                  in_quotes(*stack.front().text)),
-                      ""});
+  problems.push_back(
+      {formula.text.at(0, formula.text.text.size()),
+       fmt::format("expected a number, found the text {}", in_quotes(*stack.front().text)), ""});
   return std::nullopt;
 }
 
