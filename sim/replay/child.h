@@ -41,10 +41,10 @@ using SharedCount = SharedValues<std::atomic<std::uint64_t>>;
 
 // Forks, runs `work` in the child on a thread with a large stack, and waits for it, calling `watch`
 // in the parent some twenty times a second. What the child writes to stderr is kept for the error
-// message and otherwise dropped. Throws std::runtime_error when the child dies or `work` throws, and
-// Interrupted after Ctrl-C (the child is killed first). The child ends by _exit: no destructor of
-// the parent's objects runs twice.
-// `on_this_stack`: the caller's stack is large already, and `work` needs what is on its thread.
+// message and otherwise dropped. Throws std::runtime_error when the child dies or `work` throws,
+// and Interrupted after Ctrl-C (the child is killed first). The child ends by _exit: no destructor
+// of the parent's objects runs twice. `on_this_stack`: the caller's stack is large already, and
+// `work` needs what is on its thread.
 void run_in_child(const std::function<void()>& work, const std::function<void()>& watch,
                   bool on_this_stack = false);
 
