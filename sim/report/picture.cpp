@@ -114,10 +114,11 @@ PictureBlock pipeline_block(const std::vector<PipelineCell>& cells, int ranks, s
   return made;
 }
 
-// "Q" of "Q = In * Wq", "Wq" of "all-gather Wq over X".
+// "Q" of "Q[B,T] = In * Wq", "Wq" of "all-gather Wq over X".
 std::string brief_name(const SliceOrigin& origin, const SliceKind& kind) {
   const std::size_t equals = origin.name.find(" = ");
-  if (equals != std::string::npos) return origin.name.substr(0, equals);
+  if (equals != std::string::npos)
+    return origin.name.substr(0, std::min(equals, origin.name.find('[')));
   if (!origin.name.starts_with(kind.name + " ")) return origin.name;
   const std::string rest = origin.name.substr(kind.name.size() + 1);
   return rest.substr(0, rest.find(' '));
