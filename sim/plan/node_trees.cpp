@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <map>
+#include <tuple>
 
 #include "base/file.h"
 #include "plan/algorithm_parts.h"
 #include "plan/gather.h"
-#include "plan/gather_parts.h"
 #include "plan/nodes.h"
 #include "plan/trees.h"
 
@@ -25,10 +25,7 @@ struct NodeTrees {
     std::vector<std::array<int, kTrees>> depths(static_cast<std::size_t>(nodes), {0, 0});
     std::vector<std::array<int, kTrees>> children = depths;
     std::vector<int> all(static_cast<std::size_t>(nodes), 0);
-    below.resize(kTrees * static_cast<std::size_t>(nodes));
     for (const TreeEdge& edge : edges) {
-      below[static_cast<std::size_t>(kTrees * edge.from + edge.tree)].push_back(
-          static_cast<int>(&edge - edges.data()));
       const auto tree = static_cast<std::size_t>(edge.tree);
       const auto from = static_cast<std::size_t>(edge.from);
       depth.push_back(depths[static_cast<std::size_t>(edge.to)][tree] = depths[from][tree] + 1);
@@ -38,16 +35,14 @@ struct NodeTrees {
     }
   }
 
-  std::vector<TreeEdge> edges;          // parents before children
-  std::vector<int> depth;               // [edges] of their lower end
-  std::vector<int> child;               // [edges] which of its parent's in that tree
-  std::vector<std::vector<int>> below;  // [nodes][trees] edges to its children
+  std::vector<TreeEdge> edges;  // parents before children
+  std::vector<int> depth;       // [edges] of their lower end
+  std::vector<int> child;       // [edges] which of its parent's in that tree
   int deepest = 0;
   int most_children = 0;  // of a node, in both trees
 };
 
-// Writes the plan. Who sends on a rail is found by the position; representatives are the first
-// ones.
+// Writes the plan: what goes up and down along an edge is found by who sends it.
 class Writer {
  public:
   Writer(const PlanFrame& frame, const GroupNet& net, int pieces)
@@ -64,10 +59,8 @@ class Writer {
   }
 
   CollectivePlan take() {
-    sent_.assign(places() * kWays * kTrees * senders_.size(), kNone);
     for (int q = 0; q < pieces_; ++q) {
       throw_if_interrupted();
-      before_ = sent_;
       for (int tree = 0; tree < kTrees; ++tree) {
         up(tree, q);
         down(tree, q);
@@ -78,7 +71,6 @@ class Writer {
 
  private:
   enum class Way { chain_up, up, down, chain_down };
-  static constexpr std::size_t kWays = 4;
   // Node and place in the chain (0: the NIC's) of the sender; of a send down the edge of the tree.
   struct Step {
     Way way;
@@ -104,8 +96,11 @@ class Writer {
   // What a node's NIC waits for: its own chain, and the nodes below it.
   std::vector<Step> collected(int node, int tree) const {
     std::vector<Step> needs = {{Way::chain_up, node, 1}};
-    for (const int e : trees_.below[static_cast<std::size_t>(kTrees * node + tree)])
-      needs.push_back({Way::up, trees_.edges[static_cast<std::size_t>(e)].to, 0, e});
+    for (std::size_t e = 0; e < trees_.edges.size(); ++e) {
+      const TreeEdge& edge = trees_.edges[e];
+      if (edge.tree == tree && edge.from == node)
+        needs.push_back({Way::up, edge.to, 0, static_cast<int>(e)});
+    }
     return needs;
   }
 
@@ -131,18 +126,9 @@ class Writer {
 
   int position(int rail, int place) const { return (rail + place) % nodes_.inside; }
 
-  // Steps of one way and tree.
-  std::size_t places() const {
-    return std::max(trees_.edges.size(), static_cast<std::size_t>(nodes_.count * nodes_.inside));
-  }
-  // Of a step by a sender at a position of its node, among the sends of a piece.
-  std::size_t slot(const Step& step, int tree, int position) const {
-    const bool chain = step.way == Way::chain_up || step.way == Way::chain_down;
-    const int place = chain ? step.node * nodes_.inside + step.place : step.edge;
-    const std::size_t way =
-        kTrees * static_cast<std::size_t>(step.way) + static_cast<std::size_t>(tree);
-    return (way * places() + static_cast<std::size_t>(place)) * senders_.size() +
-           static_cast<std::size_t>(position) % senders_.size();
+  using Key = std::tuple<Way, int, int, int, int, int>;  // of a step, tree and piece, and sender
+  Key key(const Step& step, int tree, int q, int rank) const {
+    return {step.way, step.edge, step.place, tree, q, plan_.representative(rank)};
   }
 
   void send(const Step& step, int to_node, int to_place, int tree, int q,
@@ -158,12 +144,13 @@ class Writer {
       made.phase = kTrees * (q * steps() + number(step)) + tree;
       std::vector<std::uint32_t> waits;
       for (const Step& need : needs) {
-        waits.push_back(sent_[slot(need, tree, position(rail, need.place))]);
+        const int from = nodes_.rank(need.node, position(rail, need.place));
+        waits.push_back(sent_.at(key(need, tree, q, from)));
       }
-      const std::size_t here = slot(step, tree, sender);
-      if (before_[here] != kNone) waits.push_back(before_[here]);
+      const auto before = sent_.find(key(step, tree, q - 1, made.from));
+      if (before != sent_.end()) waits.push_back(before->second);
       std::sort(waits.begin(), waits.end());
-      sent_[here] = plan_.add(made, waits);
+      sent_[key(step, tree, q, made.from)] = plan_.add(made, waits);
     }
   }
 
@@ -189,9 +176,9 @@ class Writer {
   Nodes nodes_;
   NodeTrees trees_;
   int pieces_;
-  std::uint32_t across_ = 0;                  // axes, as bits
-  std::vector<int> senders_;                  // positions that are representatives
-  std::vector<std::uint32_t> sent_, before_;  // [slots] latest sends, and those of the piece before
+  std::uint32_t across_ = 0;  // axes, as bits
+  std::vector<int> senders_;  // positions that are representatives
+  std::map<Key, std::uint32_t> sent_;
 };
 
 struct Rates {
