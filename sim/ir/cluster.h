@@ -73,7 +73,6 @@ struct Level {
   std::vector<int> down;  // and those that it descends to the destination, the same ones mirrored
   bool rails = false;     // star: one switch for each position inside (rail-optimised)
   bool reduces = false;   // the switch can add (NVLS, SHARP)
-  int window = 0;         // star: messages of a device under way at once; 0: all
 };
 
 struct Port {

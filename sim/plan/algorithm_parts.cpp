@@ -51,21 +51,6 @@ bool one_grid(const GroupNet& net) {
   });
 }
 
-int turns_of(const GroupAxis& axis) {
-  return axis.window == 0 ? 1 : (axis.size - 2 + axis.window) / axis.window;
-}
-
-bool in_turns(const GroupNet& net) {
-  return std::any_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
-    int inside = 1, same = 1;
-    for (const GroupAxis& other : net.axes) {
-      if (other.level < axis.level) inside *= other.size;
-      if (other.level == axis.level) same *= other.size;
-    }
-    return axis.window > 0 && axis.window < (same - 1) * inside;
-  });
-}
-
 bool wrapped(const GroupAxis& axis) {
   return axis.wiring == Wiring::ring || axis.wiring == Wiring::ring_oneway;
 }
@@ -92,10 +77,7 @@ std::vector<int> no_translation(const CollectiveAsk&, const GroupNet& net) {
 PlanFrame frame(std::string_view name, const GroupNet& net, const std::vector<int>& fold,
                 std::vector<double> piece_share, bool merged) {
   PlanFrame made{std::string(name), net.sizes(), fold, std::move(piece_share), {}, merged};
-  for (const GroupAxis& axis : net.axes) {
-    made.walk.push_back(walk_of(axis.wiring));
-    made.window.push_back(axis.window);
-  }
+  for (const GroupAxis& axis : net.axes) made.walk.push_back(walk_of(axis.wiring));
   return made;
 }
 

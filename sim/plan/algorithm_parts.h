@@ -21,10 +21,6 @@ bool star(const GroupNet& net);                    // all ranks on one switch
 bool levels(const GroupNet& net);                  // over more than one level
 std::vector<int> outside_in(const GroupNet& net);  // its axes, outermost level first
 bool one_grid(const GroupNet& net);   // neighbours joined, in one level: ring, line, torus, mesh
-// In how many turns a rank sends to all others along the axis: 1, or those of the switch's window.
-int turns_of(const GroupAxis& axis);
-// Whether a switch of the group lets a rank send to fewer at once than all whom it reaches there.
-bool in_turns(const GroupNet& net);
 bool wrapped(const GroupAxis& axis);  // a ring
 bool one_way(const GroupAxis& axis);  // of its links
 // Every axis has the same link bandwidth and latency, and its links are the group's alone.

@@ -14,11 +14,9 @@
 #include "plan/doubling_algorithms.h"
 #include "plan/level_algorithms.h"
 #include "plan/node_rings.h"
-#include "plan/node_trees.h"
 #include "plan/permute_algorithm.h"
 #include "plan/ring_algorithms.h"
 #include "plan/routed_load.h"
-#include "plan/routes.h"
 #include "plan/snake_algorithm.h"
 #include "plan/torus_algorithms.h"
 #include "plan/tree_algorithms.h"
@@ -50,7 +48,6 @@ GroupAxis star_axis(const Cluster& cluster, const Axis& axis) {
   }
   made.aligned = level.rails;
   made.reduces = level.reduces;
-  made.window = level.window;
   return made;
 }
 
@@ -105,9 +102,7 @@ bool take_slowest(const Cluster& cluster, const Axis& axis, GroupAxis& made) {
 
 // The ranks of the group one after the other; each step leads to the next.
 GroupNet graph_net(const Cluster& cluster, std::span<const int> axes) {
-  GroupNet net;
-  net.graph = &cluster;
-  net.router = std::make_shared<Router>(cluster);
+  GroupNet net{{}, &cluster};
   GroupAxis made{1, Wiring::graph, {}, {}};
   for (const int a : axes) {
     const int size = cluster.axes[static_cast<std::size_t>(a)].size;
@@ -168,7 +163,7 @@ constexpr AlgorithmRow composite(std::string_view name, std::string_view help,
   return row;
 }
 
-constexpr std::array<AlgorithmRow, 25> kAlgorithms = {{
+constexpr std::array<AlgorithmRow, 24> kAlgorithms = {{
     {"ring", "both directions; every shard is halved and both halves go all the way round",
      two_way_ring, plan_ring, form_ring, sends_of_ring, every_translation},
     {"ring-whole", "both directions; whole shards meet half way round", whole_suits, plan_whole,
@@ -193,11 +188,11 @@ constexpr std::array<AlgorithmRow, 25> kAlgorithms = {{
      "rings through all ranks, one for each position inside a node; each leaves by a NIC of its "
      "own",
      node_rings_suit, plan_node_rings, form_node_rings, sends_node_rings, no_translation},
-    {"node-trees",
-     "chains inside the nodes to and from a NIC each, double binary trees across on every rail, "
-     "piece by piece (NCCL's tree)",
-     node_trees_suit, plan_node_trees, form_node_trees, sends_node_trees, fold_node_trees,
-     pieces_node_trees},
+    composite<node_trees>(
+        "node-trees",
+        "chains inside the nodes, one for each position, and double binary trees across on every "
+        "rail (NCCL's tree)",
+        node_trees_suit),
     {"rail-aligned",
      "all-to-all inside first, to the rank in the destination's position, then across",
      all_to_all_over_levels, plan_rail_aligned, form_rail_aligned, sends_rail_aligned,
@@ -237,12 +232,6 @@ constexpr std::array<AlgorithmRow, 25> kAlgorithms = {{
      "leaves of the other",
      double_tree_suits, plan_double_tree, form_double_tree, sends_double_tree, no_translation,
      pieces_double_tree},
-    composite<axes_in_turn>(
-        "axes-in-turn",
-        "one level, or axis of a torus, after the other, each by its cheapest algorithm and with "
-        "the "
-        "whole array (an all-gather: all there is): few steps, for small arrays",
-        axes_in_turn_suit),
     composite<scatter_gather>(
         "scatter-gather",
         "a broadcast as scatter and all-gather, a reduce as reduce-scatter and gather",

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +22,6 @@
 
 namespace shardsim {
 
-class Router;  // plan/routes.h
-
 struct GroupAxis {
   int size = 1;
   Wiring wiring = Wiring::ring;  // part of a ring is a line, unless it is its major part
@@ -36,7 +33,6 @@ struct GroupAxis {
   // Directed links that work for a device along the axis at once: 2 on a two-way ring, N-1 in a
   // full mesh; 1 on a line, where the ends have one.
   int ports = 1;
-  int window = 0;  // star: messages of a device under way at once; 0: all
   std::vector<int> axes =
       {};                // of the cluster, major first: several parts that make up a longer one
   int level = 0;         // of the cluster
@@ -56,7 +52,6 @@ struct GroupNet {
   const Cluster* graph = nullptr;
   bool strided = false;  // neighbours lie several links apart: groups share those between
   bool uneven = false;   // single links differ: w1 is the slowest one's, and closed forms estimates
-  std::shared_ptr<Router> router = {};  // of the graph, for all closed forms to find paths once
 
   int ranks() const;
   std::vector<int> sizes() const;

@@ -151,7 +151,6 @@ class Checker {
     needs_switch(level.oversubscription, "oversubscription");
     needs_switch(level.nics_per_device, "nics_per_device");
     needs_switch(level.devices_per_nic, "devices_per_nic");
-    needs_switch(level.window, "window");
     needs_switch(level.in_network, "in_network");
     const auto& over = level.oversubscription;
     if (star && over.given && over.value < 1) {
@@ -259,7 +258,6 @@ class Builder {
     level.bandwidth = part.climbs ? BytesPerSec{} : part.stated;
     level.efficiency = part.efficiency;
     level.rails = part.row->rails;
-    level.window = part.spec->window.value;
     level.reduces = part.spec->in_network.value;
     made_.levels.push_back(level);
     if (part.row->wiring == Wiring::star) {

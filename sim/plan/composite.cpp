@@ -53,13 +53,8 @@ Part part_of(Collective kind, const CollectiveAsk& ask, const GroupNet& net, std
   return part;
 }
 
-Part cheapest(Part part, const GroupNet& net, bool (*may)(const AlgorithmRow&)) {
-  const GroupNet its = along(net, part.axes);
-  std::vector<const AlgorithmRow*> rows = considered(part.ask, its);
-  if (may != nullptr) std::erase_if(rows, [&](const auto* row) { return !may(*row); });
-  part.row = cheapest(rows, [&](const AlgorithmRow& row) {
-               return row.closed_form(part.ask, its).time;
-             }).best;
+Part cheapest(Part part, const GroupNet& net) {
+  part.row = choose_algorithm(part.ask, along(net, part.axes)).best;
   must(part.row != nullptr, "some algorithm suits every part");
   return part;
 }
@@ -95,7 +90,7 @@ class Lift {
     for (std::size_t i = 0; i < part_.axes.size(); ++i) {
       if ((chunks.spread >> i & 1u) != 0) send.chunks.spread |= 1u << part_.axes[i];
     }
-    send.chunks.run = chunks.origins > 1 ? run_of(chunks) : 0;
+    send.chunks.run = chunks.origins > 1 ? inside_ : 0;
     send.chunks.piece = first_piece[static_cast<std::size_t>(chunks.piece)];
     send.chunks.pieces =
         first_piece[static_cast<std::size_t>(chunks.piece + chunks.pieces)] - send.chunks.piece;
@@ -109,15 +104,6 @@ class Lift {
     double n = 1;
     for (const int size : sizes_) n *= size;
     return n;
-  }
-
-  // The axes that a run of the part's ranks goes along.
-  std::uint32_t run_of(const ChunkSet& chunks) const {
-    if (chunks.run == 0) return inside_;
-    std::uint32_t run = 0;
-    for (std::size_t i = 0; i < part_.axes.size(); ++i)
-      if ((chunks.run >> i & 1u) != 0) run |= 1u << part_.axes[i];
-    return run;
   }
 
   int rank(int of_part, std::size_t group) const {

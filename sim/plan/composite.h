@@ -36,8 +36,8 @@ GroupNet along(const GroupNet& net, const std::vector<int>& axes);
 // A part for a collective of `ask`'s V and root, without its row.
 Part part_of(Collective kind, const CollectiveAsk& ask, const GroupNet& net, std::vector<int> axes,
              bool whole);
-// With the row of the smallest closed form, of those that `may`. REQUIRES: some row suits.
-Part cheapest(Part part, const GroupNet& net, bool (*may)(const AlgorithmRow&) = nullptr);
+// With the row of the smallest closed form. REQUIRES: some row suits.
+Part cheapest(Part part, const GroupNet& net);
 
 CollectivePlan plan_of(const Composite& composite, const CollectiveAsk& ask, const GroupNet& net,
                        const std::vector<int>& fold);

@@ -12,18 +12,15 @@ namespace shardsim {
 
 namespace {
 
-// The axes of the innermost level, and all others; of a single level its last axis.
+// The axes of the innermost level, and all others.
 struct Inside {
   std::vector<int> axes, across;
 
   explicit Inside(const GroupNet& net) {
-    const auto last = static_cast<int>(net.axes.size()) - 1;
     int level = net.axes[0].level;
     for (const GroupAxis& axis : net.axes) level = std::min(level, axis.level);
-    for (int a = 0; a <= last; ++a) {
-      const bool its =
-          levels(net) ? net.axes[static_cast<std::size_t>(a)].level == level : a == last;
-      (its ? axes : across).push_back(a);
+    for (int a = 0; a < static_cast<int>(net.axes.size()); ++a) {
+      (net.axes[static_cast<std::size_t>(a)].level == level ? axes : across).push_back(a);
     }
   }
 };
@@ -83,70 +80,6 @@ Composite hierarchical(const CollectiveAsk& ask, const GroupNet& net) {
   return made;
 }
 
-namespace {
-
-// Sums of a part of the group are moved or exchanged there, never copied: that would be two of one.
-bool moves_sums(const AlgorithmRow& row) {
-  return row.parts == nullptr || row.name == "axes-in-turn";
-}
-
-bool exchanges_sums(const AlgorithmRow& row) {
-  return row.name == "recursive-doubling" || row.name == "axes-in-turn";
-}
-
-bool power_of_two(int n) {
-  return (n & (n - 1)) == 0;
-}
-
-std::string exchanges_suit(const CollectiveAsk& ask, const GroupNet& net) {
-  const Inside inside(net);
-  for (const std::vector<int>* half : {&inside.axes, &inside.across}) {
-    const GroupNet its = along(net, *half);
-    const bool one = its.axes.size() == 1 || star(its);
-    const std::string why =
-        one ? find_algorithm("recursive-doubling")->why_not(ask, its) : exchanges_suit(ask, its);
-    if (!why.empty()) return why;
-    if (one && !power_of_two(its.ranks())) return "whole sums are exchanged by 2^k ranks only";
-  }
-  return "";
-}
-
-}  // namespace
-
-std::string axes_in_turn_suit(const CollectiveAsk& ask, const GroupNet& net) {
-  const bool tree = ask.kind == Collective::broadcast || ask.kind == Collective::reduce;
-  if (!tree && !gathers(ask.kind)) {
-    return fmt::format(
-        "it is for all-gather, reduce-scatter, all-reduce, broadcast and reduce, not {}",
-        to_text(ask.kind));
-  }
-  if (net.axes.size() == 1) return "the group has one axis";
-  if (star(net)) return "the axes of one switch are one";
-  if (ask.kind == Collective::all_reduce) return exchanges_suit(ask, net);
-  if (!tree && levels(net)) return "over levels that is hierarchical";
-  return "";
-}
-
-// An all-gather begins outside, where a rank has least, a broadcast as well: then every node has
-// it at the root's position. An all-reduce exchanges whole sums, inside first.
-Composite axes_in_turn(const CollectiveAsk& ask, const GroupNet& net) {
-  const Inside inside(net);
-  Composite made{"axes-in-turn", {}};
-  const bool whole = ask.kind != Collective::all_gather && ask.kind != Collective::reduce_scatter;
-  Part across = part_of(ask.kind, ask, net, inside.across, whole);
-  across.at_root = rooted(ask.kind);
-  const bool outside_first =
-      ask.kind == Collective::all_gather || ask.kind == Collective::broadcast;
-  if (outside_first) made.parts.push_back(across);
-  made.parts.push_back(part_of(ask.kind, ask, net, inside.axes, true));
-  if (!outside_first) made.parts.push_back(across);
-  const auto may = ask.kind == Collective::all_reduce ? exchanges_sums
-                   : ask.kind == Collective::reduce   ? moves_sums
-                                                      : nullptr;
-  for (Part& part : made.parts) part = cheapest(std::move(part), net, may);
-  return made;
-}
-
 std::string scatter_gather_suits(const CollectiveAsk& ask, const GroupNet& net) {
   if (ask.kind != Collective::broadcast && ask.kind != Collective::reduce) {
     return fmt::format("it is for broadcast and reduce, not {}", to_text(ask.kind));
@@ -169,6 +102,26 @@ Composite scatter_gather(const CollectiveAsk& ask, const GroupNet& net) {
   return {"scatter-gather",
           {part(out ? Collective::scatter : Collective::reduce_scatter),
            part(out ? Collective::all_gather : Collective::gather)}};
+}
+
+std::string node_trees_suit(const CollectiveAsk& ask, const GroupNet& net) {
+  if (ask.kind != Collective::all_reduce) {
+    return fmt::format("it is for all-reduce, not {}", to_text(ask.kind));
+  }
+  if (!levels(net)) return "the group is inside one level";
+  const Inside inside(net);
+  const bool one_ring = inside.axes.size() == 1 && star(along(net, inside.axes));
+  if (one_ring && star(along(net, inside.across))) return "";
+  return "it is for nodes with a switch inside, an axis each, and one level of switches outside";
+}
+
+Composite node_trees(const CollectiveAsk& ask, const GroupNet& net) {
+  Composite made{"node-trees", by_level(ask, net)};
+  for (Part& part : made.parts) {
+    const bool across = part.ask.kind == Collective::all_reduce;
+    part.row = find_algorithm(across ? "double-binary-tree" : "ring-oneway");
+  }
+  return made;
 }
 
 }  // namespace shardsim

@@ -13,14 +13,15 @@ namespace shardsim {
 std::string hierarchical_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
 Composite hierarchical(const CollectiveAsk& ask, const GroupNet& net);
 
-// One level, or axis of a torus, after the other with all that is there: trees of trees, exchanges
-// of whole sums, for small arrays.
-std::string axes_in_turn_suit(const CollectiveAsk& ask, const GroupNet& net);  // why_not
-Composite axes_in_turn(const CollectiveAsk& ask, const GroupNet& net);
-
 // A broadcast as scatter and all-gather, a reduce as reduce-scatter and gather (Barnett et al.
 // 1994; Chan et al. 2007; Thakur, Rabenseifner, Gropp 2005).
 std::string scatter_gather_suits(const CollectiveAsk& ask, const GroupNet& net);  // why_not
 Composite scatter_gather(const CollectiveAsk& ask, const GroupNet& net);
+
+// Inside a node a chain for each position, which ends or begins at that position's NIC (together:
+// a ring's reduce-scatter and all-gather); from NIC to NIC double binary trees, one pair on every
+// rail (NCCL's tree; Sanders, Speck, Träff 2009).
+std::string node_trees_suit(const CollectiveAsk& ask, const GroupNet& net);  // why_not
+Composite node_trees(const CollectiveAsk& ask, const GroupNet& net);
 
 }  // namespace shardsim

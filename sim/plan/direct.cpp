@@ -356,7 +356,7 @@ CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> o
   std::vector<std::uint32_t> barrier;
   std::vector<bool> moved(plan.sizes.size(), false);
   int phase = 0;
-  const auto along = [&](int axis, int begin, int end) {
+  for (const int axis : order) {
     throw_if_interrupted();
     std::vector<std::uint32_t> sent;
     const auto a = static_cast<std::size_t>(axis);
@@ -366,8 +366,7 @@ CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> o
       // along yet, and its destination on those that it has: numbered by the other coordinates.
       for (int chunk = 0; chunk < ranks; ++chunk) {
         const std::vector<int> other = rank_coordinates(plan.sizes, chunk);
-        const int distance = (other[a] - here[a] + plan.sizes[a]) % plan.sizes[a];
-        if (distance < begin || distance >= end) continue;
+        if (other[a] == here[a]) continue;
         std::vector<int> origin = here, dest = other;
         for (std::size_t i = 0; i < moved.size(); ++i) {
           if (moved[i]) {
@@ -386,12 +385,6 @@ CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> o
       }
     }
     barrier = {joined(plan, phase++, sent)};
-  };
-  for (const int axis : order) {
-    const auto a = static_cast<std::size_t>(axis);
-    const int window = frame.window_of(axis);
-    for (int d = 1; d < plan.sizes[a]; d += window)
-      along(axis, d, std::min(d + window, plan.sizes[a]));
     moved[a] = true;
   }
   return plan;

@@ -21,9 +21,6 @@ std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net) {
   }
   const bool limited = ask.window > 0;
   if (limited && to_or_from_root) return "its root sends or receives everything at once";
-  if (in_turns(net) && (to_or_from_root || !star(net))) {
-    return "it has all messages under way at once, and the window of a switch is smaller";
-  }
   if (star(net)) return "";
   if (limited) return "a window is for a switch: over links, rounds limit what is under way";
   if (net.axes.size() == 1 && net.axes[0].wiring == Wiring::full_mesh) return "";
@@ -40,11 +37,7 @@ bool merges(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 int window_of(const CollectiveAsk& ask, const GroupNet& net) {
-  int window = net.ranks() - 1;
-  for (const int limit : {ask.window, net.axes[0].window}) {
-    if (limit > 0) window = std::min(window, limit);
-  }
-  return window;
+  return ask.window > 0 ? std::min(ask.window, net.ranks() - 1) : net.ranks() - 1;
 }
 
 // a, or how often it is paid with fewer sends at once.

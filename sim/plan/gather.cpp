@@ -9,12 +9,6 @@
 
 namespace shardsim {
 
-int PlanFrame::window_of(int axis) const {
-  const auto a = static_cast<std::size_t>(axis);
-  const int others = std::max(1, sizes[a] - 1);
-  return window.empty() || window[a] == 0 ? others : std::min(window[a], others);
-}
-
 CollectivePlan empty_plan(const PlanFrame& frame, Collective kind) {
   CollectivePlan plan;
   plan.kind = kind;
@@ -62,46 +56,40 @@ class Ranks {
   std::vector<std::uint32_t> slot_;  // [ranks]
 };
 
-Walk walk_along(const PlanFrame& frame, int axis) {
-  return frame.walk.empty() ? Walk::around : frame.walk[static_cast<std::size_t>(axis)];
-}
-
 // One pipeline in one stage: writes its steps, and knows what must have ended for a rank to hold
 // all of its bundle.
 class Stage {
  public:
   // `before` is the stage before, `ahead` the same stage of the piece before; nullptr: none.
   Stage(CollectivePlan& plan, const Ranks& ranks, const Pipeline& pipeline, std::size_t stage,
-        const PlanFrame& frame, bool merged, const Stage* before, const Stage* ahead = nullptr)
+        Walk walk, bool merged, const Stage* before, const Stage* ahead = nullptr)
       : plan_(plan),
         ranks_(ranks),
         pipeline_(pipeline),
         stage_(stage),
         axis_(pipeline.order[stage]),
         size_(plan.sizes[static_cast<std::size_t>(axis_)]),
-        walk_(walk_along(frame, axis_)),
-        window_(frame.window_of(axis_)),
+        walk_(walk),
         before_(before),
         ahead_(ahead) {
     for (std::size_t s = 0; s < stage; ++s) spread_ |= 1u << pipeline.order[s];
-    if (walk_ != Walk::exchange) {
-      lanes_.push_back({walk_ == Walk::to_ends ? 1 : pipeline.direction, none()});
+    if (walk != Walk::exchange) {
+      lanes_.push_back({walk == Walk::to_ends ? 1 : pipeline.direction, none()});
     }
-    if (walk_ == Walk::to_ends) lanes_.push_back({-1, none()});
-    merged_ = merged && walk_ == Walk::to_ends;
+    if (walk == Walk::to_ends) lanes_.push_back({-1, none()});
+    merged_ = merged && walk == Walk::to_ends;
   }
 
   // Begins when this send has ended instead of rank by rank.
   void start_after(std::uint32_t send) { start_ = send; }
 
   int steps() const {
-    if (walk_ == Walk::exchange) return (size_ - 2 + window_) / window_;
-    if (merged_) return 1;
+    if (walk_ == Walk::exchange || merged_) return 1;
     return pipeline_.steps < 0 ? size_ - 1 : pipeline_.steps;
   }
 
   void step(int step, int phase) {
-    if (walk_ == Walk::exchange) return exchange(step, phase);
+    if (walk_ == Walk::exchange) return exchange(phase);
     for (Lane& lane : lanes_) {
       if (merged_) {
         all_at_once(lane, phase);
@@ -205,44 +193,31 @@ class Stage {
     }
   }
 
-  // Every bundle straight to every other rank of the axis, a window of them in each step, those of
-  // a rank after its own of the step before; and a join of all that a rank sent and received.
-  void exchange(int step, int phase) {
-    const int begin = (step - 1) * window_ + 1;
-    const int end = std::min(begin + window_, size_);
-    Sends before;  // [representatives]
-    for (const int rank : ranks_.all()) {
-      if (step == 1) break;
-      Sends own;
-      for (int d = begin - window_; d < begin; ++d) own.push_back(sent(d, rank));
-      before.push_back(plan_.add(new_send(rank, rank, phase), own));
-    }
-    for (int d = begin; d < end; ++d) {
-      firsts_.push_back(static_cast<std::uint32_t>(plan_.sends.size()));
+  // Every bundle straight to every other rank of the axis, and a join of all that a rank sent and
+  // received.
+  void exchange(int phase) {
+    const auto first = static_cast<std::uint32_t>(plan_.sends.size());
+    const auto count = static_cast<std::uint32_t>(ranks_.all().size());
+    for (int d = 1; d < size_; ++d) {
       for (const int rank : ranks_.all()) {
         Send send = new_send(rank, shifted(plan_.sizes, rank, axis_, d), phase);
         send.share = plan_.share_of(send.chunks);
-        plan_.add(send, step == 1 ? ready(rank) : Sends{before[ranks_.slot(rank)]});
+        plan_.add(send, ready(rank));
       }
     }
-    if (end < size_) return;
     const bool last = stage_ + 1 == pipeline_.order.size();
     if (last && pipeline_.piece + 1 == static_cast<int>(plan_.piece_share.size())) return;
     for (const int rank : ranks_.all()) {
       Sends waits;
       for (int d = 1; d < size_; ++d) {
-        const std::uint32_t in = sent(d, shifted(plan_.sizes, rank, axis_, -d));
-        const std::uint32_t out = sent(d, rank);
+        const std::uint32_t round = first + static_cast<std::uint32_t>(d - 1) * count;
+        const std::uint32_t in = round + ranks_.slot(shifted(plan_.sizes, rank, axis_, -d));
+        const std::uint32_t out = round + ranks_.slot(rank);
         waits.push_back(in);
         if (out != in) waits.push_back(out);
       }
       join_.push_back(plan_.add(new_send(rank, rank, phase), waits));
     }
-  }
-
-  // The send of an exchange from a rank to the one d further.
-  std::uint32_t sent(int d, int rank) const {
-    return firsts_[static_cast<std::size_t>(d - 1)] + ranks_.slot(rank);
   }
 
   CollectivePlan& plan_;
@@ -252,16 +227,18 @@ class Stage {
   int axis_;
   int size_;
   Walk walk_;
-  int window_;
   const Stage* before_;
   const Stage* ahead_;
   bool merged_ = false;
   std::uint32_t start_ = kNone;
   std::uint32_t spread_ = 0;
   std::vector<Lane> lanes_;
-  Sends firsts_;  // [distances - 1] of an exchange, its first send
-  Sends join_;    // [representatives] of an exchange
+  Sends join_;  // [representatives] of an exchange
 };
+
+Walk walk_along(const PlanFrame& frame, int axis) {
+  return frame.walk.empty() ? Walk::around : frame.walk[static_cast<std::size_t>(axis)];
+}
 
 }  // namespace
 
@@ -329,8 +306,9 @@ CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline>
     if (s > 0 && stages_meet(frame, pipelines)) start = end_of(made, ranks, phase - 1, plan);
     for (std::size_t p = 0; p < pipelines.size(); ++p) {
       const Stage* before = s == 0 ? nullptr : made[p].back().get();
+      const Walk walk = walk_along(frame, pipelines[p].order[s]);
       made[p].push_back(
-          std::make_unique<Stage>(plan, ranks, pipelines[p], s, frame, frame.merged, before));
+          std::make_unique<Stage>(plan, ranks, pipelines[p], s, walk, frame.merged, before));
       made[p].back()->start_after(start);
       steps = std::max(steps, made[p].back()->steps());
     }
@@ -368,8 +346,8 @@ CollectivePlan gather_in_pieces(const PlanFrame& frame, const std::vector<std::v
         // The ports of a unit are free when the piece before has left its last axis.
         const bool enters = axis == unit.front() && !ahead.empty();
         const Stage* port = enters ? ahead[s + unit.size() - 1].get() : nullptr;
-        stages.push_back(
-            std::make_unique<Stage>(plan, ranks, pipeline, s, frame, false, before, port));
+        stages.push_back(std::make_unique<Stage>(plan, ranks, pipeline, s, walk_along(frame, axis),
+                                                 false, before, port));
         for (int step = 1; step <= stages.back()->steps(); ++step) {
           stages.back()->step(step, phase++);
         }

@@ -43,10 +43,6 @@ struct PlanFrame {
   std::vector<double> piece_share;
   std::vector<Walk> walk = {};  // per group axis; empty: around
   bool merged = false;          // CollectiveAsk::merged
-  // Per group axis, sends of a rank at once in an exchange; 0: all. Empty: all.
-  std::vector<int> window = {};
-
-  int window_of(int axis) const;  // at most the other ranks of the axis
 };
 
 CollectivePlan empty_plan(const PlanFrame& frame, Collective kind);

@@ -53,7 +53,7 @@ std::vector<StageTime> unit_times(const CollectiveAsk& ask, const GroupNet& net)
       const GroupAxis& axis = net.axes[static_cast<std::size_t>(a)];
       const Bytes bundle = ask.bytes * (gathered / net.ranks());
       const bool one_hop = walk_of(axis.wiring) == Walk::exchange;
-      time.latency += (one_hop ? turns_of(axis) : axis.size - 1) * axis.latency;
+      time.latency += (one_hop ? 1 : axis.size - 1) * axis.latency;
       time.bandwidth += (axis.size - 1) * bundle / (axis.w1 * (one_hop ? axis.ports : 1));
       gathered *= axis.size;
     }
@@ -168,12 +168,10 @@ CollectivePlan plan_rail_aligned(const CollectiveAsk&, const GroupNet& net,
 // Along every axis, one after the other, an exchange of V/N between its ranks.
 ClosedForm form_rail_aligned(const CollectiveAsk& ask, const GroupNet& net) {
   ClosedForm form{Seconds{}, "sum over levels of a + (A-1)/A * V/(N*W1)", true};
-  if (in_turns(net)) form.formula = "sum over levels of turns * a + (A-1)/A * V/(N*W1)";
   const Bytes own = ask.bytes / static_cast<double>(net.ranks());
   for (const GroupAxis& axis : net.axes) {
     const double a = axis.size;
-    form.time +=
-        turns_of(axis) * most_hops(axis) * axis.latency + hop_load(axis) * (own / a) / axis.w1;
+    form.time += most_hops(axis) * axis.latency + hop_load(axis) * (own / a) / axis.w1;
     form.exact = form.exact && (most_hops(axis) == 1 || axis.latency == Seconds{});
   }
   return form;

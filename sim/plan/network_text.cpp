@@ -77,11 +77,10 @@ std::string level_text(const Cluster& cluster, int l) {
   if (level.efficiency != 1) {
     text += fmt::format(" ({:.3g} of the nominal {})", level.efficiency, to_text(level.bandwidth));
   }
-  text += level.latency == Seconds{} ? ", latency 0"
-                                     : fmt::format(", latency {} a {}", to_text(level.latency),
-                                                   is_star(cluster, l) ? "route" : "hop");
-  if (level.window > 0) text += fmt::format(", {} messages of a device at once", level.window);
-  return text;
+  return text + (level.latency == Seconds{}
+                     ? ", latency 0"
+                     : fmt::format(", latency {} a {}", to_text(level.latency),
+                                   is_star(cluster, l) ? "route" : "hop"));
 }
 
 }  // namespace

@@ -5,20 +5,42 @@
 
 #include "plan/algorithm_parts.h"
 #include "plan/gather_rings.h"
-#include "plan/nodes.h"
 
 namespace shardsim {
 
 namespace {
 
+// The innermost level of the group, and how many nodes of it there are.
+struct Nodes {
+  int level = 0;
+  int inside = 1;  // ranks of a node
+  int count = 1;
+
+  explicit Nodes(const GroupNet& net) : level(net.axes[0].level) {
+    for (const GroupAxis& axis : net.axes) level = std::min(level, axis.level);
+    for (const GroupAxis& axis : net.axes) (axis.level == level ? inside : count) *= axis.size;
+  }
+};
+
+// The rank at a position of a node: both are row-major over their own axes.
+int rank_in(const GroupNet& net, const Nodes& nodes, int node, int position) {
+  std::vector<int> at(net.axes.size());
+  for (std::size_t i = net.axes.size(); i-- > 0;) {
+    int& rest = net.axes[i].level == nodes.level ? position : node;
+    at[i] = rest % net.axes[i].size;
+    rest /= net.axes[i].size;
+  }
+  return rank_at(net.sizes(), at);
+}
+
 // Ring `first`: through the positions from `first` on in nodes 0, 2, …, back in nodes 1, 3, …
-DevicePath ring_of(const Nodes& nodes, int first) {
+DevicePath ring_of(const GroupNet& net, const Nodes& nodes, int first) {
   DevicePath ring;
   ring.closed = true;
   for (int node = 0; node < nodes.count; ++node) {
     for (int i = 0; i < nodes.inside; ++i) {
       const int step = node % 2 == 0 ? i : nodes.inside - 1 - i;
-      ring.ranks.push_back(nodes.rank(node, (first + step) % nodes.inside));
+      ring.ranks.push_back(rank_in(net, nodes, node, (first + step) % nodes.inside));
     }
   }
   ring.hops.resize(ring.ranks.size());
@@ -47,7 +69,7 @@ CollectivePlan plan_node_rings(const CollectiveAsk& ask, const GroupNet& net,
                                const std::vector<int>& fold) {
   const Nodes nodes(net);
   std::vector<DevicePath> rings;
-  for (int j = 0; j < nodes.inside; ++j) rings.push_back(ring_of(nodes, j));
+  for (int j = 0; j < nodes.inside; ++j) rings.push_back(ring_of(net, nodes, j));
   const std::vector<double> shares(rings.size(), 1.0 / static_cast<double>(rings.size()));
   return from_gather(ask.kind, [&](int) {
     return gather_round_rings(frame("node-rings", net, fold, shares, ask.merged), rings);

@@ -6,7 +6,7 @@
 namespace shardsim {
 
 RoutedLoads::RoutedLoads(const GroupNet& net)
-    : net_(net), cluster_(*net.graph), router_(*net.router) {
+    : net_(net), cluster_(*net.graph), router_(*net.graph) {
   const std::vector<int>& axes = net.axes.front().axes;
   for (const int a : axes) sizes_.push_back(cluster_.axes[static_cast<std::size_t>(a)].size);
   for (std::uint32_t d = 0; d < static_cast<std::uint32_t>(cluster_.devices()); ++d) {
@@ -84,12 +84,6 @@ double RoutedLoads::mean_paths(Pairs pairs) {
   return paths / messages;
 }
 
-StepTime routed_step(const GroupNet& net, std::span<const RoutedLoads::Message> messages,
-                     Bytes bytes) {
-  const RoutedLoad load = RoutedLoads(net).of(messages);
-  return {load.farthest + (bytes / Bytes{1}) * load.busiest, load.alike};
-}
-
 StepTime neighbour_step(const GroupNet& net, Bytes bytes, std::initializer_list<int> directions) {
   const GroupAxis& axis = net.axes.front();
   if (net.graph == nullptr) return {axis.latency + bytes / axis.w1, true};
@@ -99,7 +93,8 @@ StepTime neighbour_step(const GroupNet& net, Bytes bytes, std::initializer_list<
       messages.emplace_back(rank, (rank + d + axis.size) % axis.size);
     }
   }
-  return routed_step(net, messages, bytes);
+  const RoutedLoad load = RoutedLoads(net).of(messages);
+  return {load.farthest + (bytes / Bytes{1}) * load.busiest, load.alike};
 }
 
 }  // namespace shardsim

@@ -40,19 +40,15 @@ class RoutedLoads {
   const Cluster& cluster_;
   std::vector<int> sizes_;       // of the cluster's axes in the group
   std::vector<DeviceId> bases_;  // rank 0 of every group
-  Router& router_;
+  Router router_;
 };
 
-// Messages of so many bytes, sent at once.
+// One step of a ring: every rank sends so many bytes to its neighbours, +1 or -1, in all of the
+// directions at once.
 struct StepTime {
   Seconds time;
   bool exact = true;  // all messages end at once
 };
-StepTime routed_step(const GroupNet& net, std::span<const RoutedLoads::Message> messages,
-                     Bytes bytes);  // REQUIRES: of a graph
-
-// One step of a ring: every rank sends so many bytes to its neighbours, +1 or -1, in all of the
-// directions at once.
 StepTime neighbour_step(const GroupNet& net, Bytes bytes, std::initializer_list<int> directions);
 
 }  // namespace shardsim

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include "plan/algorithm_parts.h"
 #include "plan/device_path.h"
 #include "plan/rooted.h"
-#include "plan/routed_load.h"
 #include "plan/trees.h"
 
 namespace shardsim {
@@ -254,12 +252,8 @@ std::string binomial_suits(const CollectiveAsk& ask, const GroupNet& net) {
     return fmt::format("it is for broadcast, reduce, gather, scatter and all-reduce, not {}",
                        to_text(ask.kind));
   }
-  if (star(net)) return "";
-  const bool whole = ask.kind != Collective::gather && ask.kind != Collective::scatter;
-  if (net.graph != nullptr)
-    return whole ? "" : "on a graph what a tree passes on would pass links again and again";
-  if (levels(net) && whole) return "it is for one switch or graph; axes-in-turn has one per level";
-  return "without a switch, the far sends of a tree would share links";
+  if (!star(net)) return "without a switch, the far sends of a tree would share links";
+  return "";
 }
 
 CollectivePlan plan_binomial(const CollectiveAsk& ask, const GroupNet& net,
@@ -279,24 +273,6 @@ int log2_up(int n) {
   return steps;
 }
 
-// Step by step what the links carry.
-ClosedForm binomial_on_graph(const CollectiveAsk& ask, const GroupNet& net) {
-  std::map<int, std::vector<RoutedLoads::Message>> steps;
-  for (const TreeEdge& edge : binomial_tree(net.ranks(), ask.root).edges) {
-    const bool out = ask.kind != Collective::reduce;
-    steps[edge.slot].emplace_back(out ? edge.from : edge.to, out ? edge.to : edge.from);
-  }
-  ClosedForm form{
-      Seconds{},
-      times(ask.kind, "sum over steps of a + messages over the busiest link * V/its bandwidth")};
-  for (const auto& [slot, messages] : steps) {
-    const StepTime step = routed_step(net, messages, ask.bytes);
-    form.time += rounds(ask.kind) * step.time;
-    form.exact = form.exact && step.exact && ask.kind != Collective::all_reduce;
-  }
-  return form;
-}
-
 }  // namespace
 
 // ceil(log2 N) steps of the whole array, or of what the subtree needs: half, a quarter, …; the root
@@ -309,7 +285,6 @@ ClosedForm form_binomial(const CollectiveAsk& ask, const GroupNet& net) {
     return {steps * axis.latency + (n - 1) / n * ask.bytes / axis.w1,
             "ceil(log2 N) * a + (N-1)/N * V/W1"};
   }
-  if (net.graph != nullptr) return binomial_on_graph(ask, net);
   return {rounds(ask.kind) * steps * (axis.latency + ask.bytes / axis.w1),
           times(ask.kind, "ceil(log2 N) * (a + V/W1)")};
 }
@@ -322,7 +297,6 @@ double sends_binomial(const CollectiveAsk& ask, const GroupNet& net) {
 std::string double_tree_suits(const CollectiveAsk& ask, const GroupNet& net) {
   const std::string why = for_trees(ask);
   if (!why.empty()) return why;
-  if (levels(net)) return "it is for one switch; axes-in-turn and node-trees have one per level";
   if (!star(net)) return "without a switch, the far sends of a tree would share links";
   return "";
 }

@@ -72,7 +72,6 @@ struct LevelSpec {
   Chosen<double> oversubscription;  // a switch: what enters it from below over what it carries
   Chosen<int> nics_per_device;      // a switch: ports of one device, default 1
   Chosen<int> devices_per_nic;      // a switch: devices that share one port, default 1
-  Chosen<int> window;               // a switch: messages of a device under way at once
   Chosen<bool> in_network;          // the switch can add (NVLS, SHARP)
   SourcePos pos;
 };

@@ -12,8 +12,7 @@
 namespace shardsim::testing {
 
 // "switch:4 | rails:3 | switch:2 /2": levels innermost first, each half as fast as the one inside
-// it and twice as far; /2 is an oversubscription instead of ports of its own, @3 a window of three
-// messages of a device.
+// it and twice as far; /2 is an oversubscription instead of ports of its own.
 inline TopologySpec levels_of(const std::string& text, Seconds latency, BytesPerSec bandwidth) {
   TopologySpec spec;
   spec.text = text;
@@ -21,10 +20,8 @@ inline TopologySpec levels_of(const std::string& text, Seconds latency, BytesPer
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t bar = std::min(text.find(" | ", at), text.size());
     const std::string word = text.substr(at, bar - at);
-    const std::size_t over = word.find(" /"), window = word.find(" @");
-    LevelSpec level = parse_topology(word.substr(0, std::min(over, window)),
-                                     argument_pos("test", word), problems);
-    if (window != std::string::npos) level.window = {std::stoi(word.substr(window + 2)), {}, true};
+    const std::size_t over = word.find(" /");
+    LevelSpec level = parse_topology(word.substr(0, over), argument_pos("test", word), problems);
     level.name = "l" + std::to_string(spec.levels.size());
     for (std::size_t i = 0; i < level.axes.size(); ++i)
       level.axes[i].name = level.name + level.axes[i].name;
@@ -46,7 +43,7 @@ inline TopologySpec levels_of(const std::string& text, Seconds latency, BytesPer
 inline Cluster cluster(const std::string& text, Seconds latency = {},
                        BytesPerSec bandwidth = BytesPerSec{100e9}) {
   std::vector<Problem> problems;
-  if (text.find_first_of("|@") != std::string::npos) {
+  if (text.find('|') != std::string::npos) {
     Cluster made =
         make_cluster(levels_of(text, latency, bandwidth), {bandwidth, 1.0, latency}, problems);
     if (!problems.empty()) throw ConfigError(problems);
@@ -137,8 +134,7 @@ inline std::vector<std::string> level_networks() {
           "ring:4 | switch:2",
           "torus:3x2 | switch:2",
           "line:3 | switch:2",
-          "full-mesh:3 | rails:2",
-          "switch:5 @2 | rails:4 @2"};
+          "full-mesh:3 | rails:2"};
 }
 
 // Lines, rings, tori and switches with 2 to 16 ranks, sizes even, odd, equal and not.
@@ -155,7 +151,7 @@ inline std::vector<std::string> small_networks() {
   }
   for (const char* open :
        {"line:3", "line:4", "line:5", "line:8", "mesh:2x2", "mesh:3x3", "mesh:4x4", "mesh:4x2",
-        "mesh:3x2", "mesh:5x3", "full-mesh:2", "full-mesh:3", "full-mesh:6", "switch:8 @3"}) {
+        "mesh:3x2", "mesh:5x3", "full-mesh:2", "full-mesh:3", "full-mesh:6"}) {
     names.emplace_back(open);
   }
   for (const std::string& levels : level_networks()) names.push_back(levels);

@@ -6,15 +6,13 @@ usage: measured.py [--binary build/shardsim] [--large]
 One row for each measurement from 1 MiB on (--large: of at least 64 MiB only), and the mean error of all
 and of the large ones. Bandwidth efficiency and latency are those of two levels, from
 configs/topologies/azure-nd-a100-v4-x16-measured.yaml; nothing is fitted to a row. Several nodes take
-rings or trees, whichever NCCL's tuner reckons faster with those figures. What is not modelled: the
-protocols' own bandwidths, and what a launch takes before its first step.
+the faster of NCCL's two algorithms, rings or trees, as its tuner does. What is not modelled: the
+protocols' own bandwidths, and chunks that are inside a node while others are between nodes.
 """
 import argparse
 import csv
 import json
-import math
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -33,19 +31,6 @@ def measurements():
         return [(int(r["gpus"]), int(r["bytes"]), float(r["time_us"])) for r in rows]
 
 
-def tuner_choice(nodes, size):
-    """NCCL's own reckoning of an all-reduce (src/graph/tuning.cc): steps, and algorithm bandwidth over bus
-    bandwidth, of which a tree reaches 92 %. Latencies in microseconds, of the network's 8 NICs."""
-    near, far = [float(us) for us in re.findall(r"latency: ([0-9.]+) us", TOPOLOGY.read_text())]
-    nic = re.search(r"name: ib.*bandwidth: ([0-9.]+) GB/s, efficiency: ([0-9.]+)", TOPOLOGY.read_text())
-    bandwidth = 8 * float(nic[1]) * float(nic[2]) * 1e3  # bytes per microsecond of a node
-    ranks = 8 * nodes
-    rings = (2 * (ranks - 1) - 2 * nodes) * near + 2 * nodes * far
-    rings += size / (bandwidth * ranks / (2 * (ranks - 1)))
-    trees = 2 * (7 * near + math.log2(nodes) * far) + size / (bandwidth * 0.92 / 2)
-    return "node-trees" if trees < rings else "node-rings"
-
-
 def simulated_us(binary, gpus, sizes, folder):
     """Microseconds and algorithm by size: one node is a switch, several take NCCL's rings or trees."""
     text = TOPOLOGY.read_text(encoding="utf-8")
@@ -60,18 +45,16 @@ def simulated_us(binary, gpus, sizes, folder):
     path.write_text(text.replace("size: 16", f"size: {nodes}"), encoding="utf-8")
     found = {}
     for algorithm in algorithms:
-        # Trees are pieces that meet at ports, replayed; rings are alike everywhere, and long.
-        grain = "flow" if algorithm == "node-trees" else "fluid"
         done = subprocess.run([binary, "collective", "all-reduce", "--topology", str(path),
-                               "--sweep-bytes", f"{min(sizes)}B:{max(sizes)}B:2", "--grain", grain,
+                               "--sweep-bytes", f"{min(sizes)}B:{max(sizes)}B:2", "--grain", "fluid",
                                "--format", "json", "--algorithm", algorithm],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
         for point in json.loads(done.stdout)["points"]:
+            one = (point["time_s"] * 1e6, algorithm)
             size = round(point["bytes"])
-            if nodes == 1 or tuner_choice(nodes, size) == algorithm:
-                found[size] = (point["time_s"] * 1e6, algorithm)
+            found[size] = min(found.get(size, one), one)
     return found
 
 

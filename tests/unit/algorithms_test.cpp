@@ -111,12 +111,12 @@ bool relayed(const CollectivePlan& plan, std::size_t i) {
   return false;
 }
 
-// Whether the row is, or is made of, rings or trees through nodes: their steps are not in time.
-bool has_node_ways(const AlgorithmRow& row, const CollectiveAsk& ask, const GroupNet& net) {
-  if (row.parts == nullptr) return row.name == "node-rings" || row.name == "node-trees";
+// Whether the row is, or is made of, rings through nodes: their steps are not in time.
+bool has_node_rings(const AlgorithmRow& row, const CollectiveAsk& ask, const GroupNet& net) {
+  if (row.parts == nullptr) return row.name == "node-rings";
   const std::vector<Part> parts = row.parts(ask, net).parts;
   return std::any_of(parts.begin(), parts.end(), [&](const Part& part) {
-    return has_node_ways(*part.row, part.ask, along(net, part.axes));
+    return has_node_rings(*part.row, part.ask, along(net, part.axes));
   });
 }
 
@@ -232,7 +232,7 @@ TEST_CASE(
       const Seconds ideal = replay_ideal(full.graph).makespan();
       const Cluster& on = full.plan.cluster;
       const GroupNet net = group_net(on, all_axes(on));
-      const bool in_step = instance.exact || !has_node_ways(*c.row, c.ask, net);
+      const bool in_step = instance.exact || !has_node_rings(*c.row, c.ask, net);
       if (latency == 0 && in_step) CHECK(off(ideal, end) < 1e-9);
       CHECK(ideal.v <= end.v * (1 + 1e-9));
       // Ranks that do unlike things are fluid by their closed form.
@@ -371,45 +371,8 @@ TEST_CASE("small all-reduces over trees of nodes: latency grows as the logarithm
   };
   for (int nodes = 4; nodes <= 1024; nodes *= 2) {
     CAPTURE(nodes);
-    // A level more of the trees, up and down, at 2 us a step.
-    CHECK((time(2 * nodes) - time(nodes)) / Seconds{1e-6} == doctest::Approx(4).epsilon(1e-3));
-  }
-}
-
-TEST_CASE("trees over nodes: the estimate beside the replay, and never below the busiest NIC") {
-  struct Row {
-    int inside, nodes;
-    double bytes;
-  };
-  for (const Row& row :
-       {Row{4, 2, 1e6}, Row{4, 3, 16e6}, Row{4, 8, 64e6}, Row{8, 4, 1e3}, Row{8, 16, 256e6}}) {
-    CAPTURE(row.nodes);
-    CAPTURE(row.bytes);
-    Case c{"switch:" + std::to_string(row.inside) + " | rails:" + std::to_string(row.nodes),
-           find_algorithm("node-trees"),
-           {Collective::all_reduce, Bytes{row.bytes}, 1}};
-    const Lowered made = lowered(c, Seconds{4e-6}, false);
-    const Seconds end = replay_simgrid(made.graph).makespan();
-    CHECK(off(made.plan.collectives.front().analytic, end) < 0.15);
-    // A NIC takes in V/k on the way up and V/k on the way down; of two nodes each does one of them.
-    const double ways = row.nodes == 2 ? 1 : 2;
-    CHECK(end.v >= ways * row.bytes / row.inside / 50e9);
-  }
-}
-
-TEST_CASE("a window of messages: small all-reduces by auto grow as the logarithm of the nodes") {
-  const auto choose = [](int nodes, const char* window) {
-    const Cluster c =
-        cluster("switch:8" + std::string(window) + " | rails:" + std::to_string(nodes) + window,
-                Seconds{1e-6});
-    const CollectiveAsk ask{Collective::all_reduce, Bytes{64}, 1};
-    return choose_algorithm(ask, group_net(c, all_axes(c))).best_time / Seconds{1e-6};
-  };
-  for (int nodes = 16; nodes <= 1024; nodes *= 2) {
-    CAPTURE(nodes);
-    // One exchange more on the rails; without a window, always three switches crossed twice.
-    CHECK(choose(2 * nodes, " @8") - choose(nodes, " @8") == doctest::Approx(2).epsilon(1e-3));
-    CHECK(choose(2 * nodes, "") == doctest::Approx(choose(nodes, "")).epsilon(1e-3));
+    // A level more of both trees, up and down, at 2 us a slot.
+    CHECK((time(2 * nodes) - time(nodes)) / Seconds{1e-6} == doctest::Approx(8).epsilon(1e-3));
   }
 }
 
@@ -510,15 +473,10 @@ TEST_CASE("auto takes the smallest closed form and names the runner-up") {
       {"switch:8", Collective::barrier, 0, 1e-6, "dissemination", "chain"},
       {"torus:4x4", Collective::all_gather, 64e6, 1e-6, "all-axes", "axis-by-axis"},
       {"torus:8x2", Collective::all_gather, 64e6, 1e-6, "all-axes", "snake"},
-      {"torus:6x4x4", Collective::all_gather, 64, 1e-6, "axes-in-turn", "axis-by-axis"},
+      {"torus:6x4x4", Collective::all_gather, 64, 1e-6, "axis-by-axis", "snake"},
       {"torus:4x4", Collective::all_to_all, 64e6, 0, "direct", ""},
       {"torus:4x4", Collective::reduce, 64e6, 1e-6, "scatter-gather", "chain"},
-      {"torus:4x4", Collective::reduce, 64, 1e-6, "axis-tree", "axes-in-turn"},
-      {"torus:4x4", Collective::all_reduce, 64, 1e-6, "axes-in-turn", "axis-tree"},
-      {"switch:8 @7 | rails:64 @8", Collective::all_reduce, 64, 1e-6, "hierarchical",
-       "axes-in-turn"},
-      {"switch:8 @4 | rails:64 @8", Collective::broadcast, 64, 1e-6, "axes-in-turn",
-       "hierarchical"},
+      {"torus:4x4", Collective::reduce, 64, 1e-6, "axis-tree", "scatter-gather"},
       {"torus:4x4", Collective::gather, 64e6, 1e-6, "direct", ""},
       {"torus:4x4", Collective::barrier, 0, 1e-6, "dissemination", "axis-tree"},
       {"switch:8 | rails:64", Collective::all_reduce, 64, 1e-6, "hierarchical",
