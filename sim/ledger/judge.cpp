@@ -108,12 +108,12 @@ bool agree(double a, double b, double within) {
   return std::fabs(a - b) <= within * std::fabs(b);
 }
 
-std::string in_unit(double value, const PointResult& point) {
+std::string in_unit(double value, const JudgedPoint& point) {
   return point.unit.empty() ? exact_text(value)
                             : fmt::format("{} {}", exact_text(value), point.unit);
 }
 
-void check_exact(PointResult& point) {
+void check_exact(JudgedPoint& point) {
   if (!point.exact || agree(point.simulated, *point.exact, point.exact_within)) return;
   point.failures.push_back(
       fmt::format("simulated {}, the exact formula says {}: off by {:.3g}, expected at most {:g}",
@@ -121,7 +121,7 @@ void check_exact(PointResult& point) {
                   off_by(point.simulated, *point.exact), point.exact_within));
 }
 
-void check_book(PointResult& point, double within) {
+void check_book(JudgedPoint& point, double within) {
   if (!point.book) return;
   const bool same = agree(point.simulated, *point.book, within);
   if (!same && point.differs.empty()) {
@@ -134,7 +134,7 @@ void check_book(PointResult& point, double within) {
   }
 }
 
-std::optional<PointResult> judge_point(const LedgerRow& row, std::size_t index, Commands& commands,
+std::optional<JudgedPoint> judge_point(const LedgerRow& row, std::size_t index, Commands& commands,
                                        std::vector<Problem>& problems) {
   const std::size_t before = problems.size();
   const LedgerPoint& point = row.points[index];
@@ -146,7 +146,7 @@ std::optional<PointResult> judge_point(const LedgerRow& row, std::size_t index, 
   const auto simulated = values.of(is.simulated);
   const auto claim = values.of(is.claim);
   const auto condition = values.of(is.condition);
-  PointResult result;
+  JudgedPoint result;
   result.exact = values.of(is.exact);
   result.book = values.of(is.book);
   if (!simulated || !claim || problems.size() != before) return std::nullopt;
@@ -192,7 +192,7 @@ struct Count {
 Verdict verdict_of(RowResult& result) {
   Count all, inside, outside;
   bool conditioned = false;
-  for (const PointResult& point : result.points) {
+  for (const JudgedPoint& point : result.points) {
     all.take(point.holds);
     conditioned = conditioned || point.condition.has_value();
     (point.condition.value_or(true) ? inside : outside).take(point.holds);
@@ -206,7 +206,7 @@ Verdict verdict_of(RowResult& result) {
       result.misleads = fmt::format("the condition is {} at every point, which shows nothing",
                                     inside.points == 0 ? "false" : "true");
     }
-    for (const PointResult& point : result.points) {
+    for (const JudgedPoint& point : result.points) {
       const bool expected = point.condition.value_or(true);
       if (point.holds == expected || !result.misleads.empty()) continue;
       result.misleads =
@@ -226,7 +226,7 @@ std::optional<RowResult> judge(const LedgerRow& row, Commands& commands,
   result.row = &row;
   std::vector<Problem> wrong;
   for (std::size_t i = 0; i < row.points.size(); ++i) {
-    std::optional<PointResult> point = judge_point(row, i, commands, wrong);
+    std::optional<JudgedPoint> point = judge_point(row, i, commands, wrong);
     if (!point) continue;
     for (const std::string& failure : point->failures) {
       result.failures.push_back(

@@ -23,7 +23,7 @@ struct FigureResult {
   std::optional<double> folded;  // beside a full replay
 };
 
-struct PointResult {
+struct JudgedPoint {
   std::string name;  // as written, or its variables
   std::string unit;
   std::vector<FigureResult> figures;
@@ -40,7 +40,7 @@ struct RowResult {
   const LedgerRow* row = nullptr;
   std::optional<Verdict> verdict;  // of simulated rows, and of repeats of such
   std::string misleads;            // where the condition does not say when the claim holds
-  std::vector<PointResult> points;
+  std::vector<JudgedPoint> points;
   std::vector<std::string> failures;  // with those of its points
 };
 

@@ -88,15 +88,15 @@ std::string formula_text(const std::optional<Formula>& formula) {
 // Columns that no point fills are left out; names, which may be long, come last.
 Rows point_rows(const RowResult& row) {
   const auto any = [&](auto has) { return std::any_of(row.points.begin(), row.points.end(), has); };
-  const bool conditioned = any([](const PointResult& p) { return p.condition.has_value(); });
-  const bool exact = any([](const PointResult& p) { return p.exact.has_value(); });
-  const bool book = any([](const PointResult& p) { return p.book.has_value(); });
+  const bool conditioned = any([](const JudgedPoint& p) { return p.condition.has_value(); });
+  const bool exact = any([](const JudgedPoint& p) { return p.exact.has_value(); });
+  const bool book = any([](const JudgedPoint& p) { return p.book.has_value(); });
   Rows table = {{"simulated", "claim", "off", "within", "claim is"}};
   if (conditioned) table.front().emplace_back("condition");
   if (exact) table.front().emplace_back("off exact");
   if (book) table.front().emplace_back("book");
   table.front().emplace_back("point");
-  for (const PointResult& point : row.points) {
+  for (const JudgedPoint& point : row.points) {
     std::vector<std::string> cells = {
         number(point.simulated, point.unit), number(point.claim, point.unit),
         off_text(point.simulated, point.claim), fmt::format("{:g}", point.within),
@@ -113,7 +113,7 @@ Rows point_rows(const RowResult& row) {
 // Commands of all points, each once.
 std::vector<std::pair<std::string, std::string>> commands_of(const RowResult& row) {
   std::vector<std::pair<std::string, std::string>> commands;
-  for (const PointResult& point : row.points) {
+  for (const JudgedPoint& point : row.points) {
     for (const FigureResult& figure : point.figures) {
       std::pair<std::string, std::string> one{figure.name, figure.is.command};
       if (std::find(commands.begin(), commands.end(), one) == commands.end()) {
@@ -145,7 +145,7 @@ std::string details_of(const RowResult& row) {
   text += failures_text(row);
   if (row.points.empty()) return text;
   text += "\n" + rows_text(point_rows(row)) + "\n";
-  for (const PointResult& point : row.points) {
+  for (const JudgedPoint& point : row.points) {
     if (!point.differs.empty()) text += indented("differs", point.name + ": " + point.differs);
     if (!point.note.empty() && point.note != is.common.note) {
       text += indented("note", point.name + ": " + point.note);
@@ -199,7 +199,7 @@ std::string markdown(const LedgerResult& result) {
         section.title, section.rows.size(), section.meaning);
     for (const RowResult* row : section.rows) {
       double worst = -1;
-      for (const PointResult& point : row->points) {
+      for (const JudgedPoint& point : row->points) {
         if (point.exact) worst = std::max(worst, off_by(point.simulated, *point.exact));
       }
       text += fmt::format("| {} | {} | {} | {}{} | {} | `shardsim validate --only {}` |\n",
@@ -215,7 +215,7 @@ std::string markdown(const LedgerResult& result) {
         "\n### {}\n\n{}\n\n| point | simulated | claim | off | claim is | exact | "
         "book |\n|---|---|---|---|---|---|---|\n",
         row.row->id, cell(row.row->statement));
-    for (const PointResult& point : row.points) {
+    for (const JudgedPoint& point : row.points) {
       text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(point.name),
                           number(point.simulated, point.unit), number(point.claim, point.unit),
                           off_text(point.simulated, point.claim), point.holds ? "true" : "false",
@@ -250,7 +250,7 @@ std::string csv(const LedgerResult& result) {
     const std::string head = fmt::format("{},{},{},{}", row.row->id, quoted(row.row->group),
                                          outcome_text(row), recorded);
     if (row.points.empty()) text += head + ",,,,,,,,,,\n";
-    for (const PointResult& point : row.points) {
+    for (const JudgedPoint& point : row.points) {
       text += fmt::format(
           "{},{},{},{},{},{},{},{},{},{},{}\n", head, quoted(point.name),
           exact_text(point.simulated), exact_text(point.claim), exact_text(point.within),
@@ -266,7 +266,7 @@ Json optional_number(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json point_json(const PointResult& point) {
+Json point_json(const JudgedPoint& point) {
   Array figures;
   for (const FigureResult& figure : point.figures) {
     figures.push_back(Object{{"name", figure.name},
@@ -365,7 +365,7 @@ Json ledger_json(const LedgerResult& result) {
   for (const RowResult& row : result.rows) {
     const LedgerRow& is = *row.row;
     Array points;
-    for (const PointResult& point : row.points) points.push_back(point_json(point));
+    for (const JudgedPoint& point : row.points) points.push_back(point_json(point));
     rows.push_back(Object{
         {"id", is.id},
         {"group", is.group},

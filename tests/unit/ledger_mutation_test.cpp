@@ -44,7 +44,7 @@ RowResult judged(const LedgerRow& row, Commands& commands) {
 // Algorithms that the row's commands ask for by name; a run may have permutations.
 std::set<std::string> algorithms_of(const RowResult& row) {
   std::set<std::string> names;
-  for (const PointResult& point : row.points) {
+  for (const JudgedPoint& point : row.points) {
     for (const FigureResult& figure : point.figures) {
       std::vector<Problem> problems;
       const std::vector<std::string> words = command_words(figure.is.command, {}, problems);
@@ -145,7 +145,7 @@ TEST_CASE("ledger: a wrong formula makes its row fail") {
     const RowResult right = judged(row, commands);
     for (std::size_t i = 0; i < row.points.size() && i < right.points.size(); ++i) {
       CAPTURE(right.points[i].name);
-      const PointResult& point = right.points[i];
+      const JudgedPoint& point = right.points[i];
       const LedgerSettings is = settings_of(row, row.points[i]);
       if (point.exact) {
         LedgerRow wrong = row;
