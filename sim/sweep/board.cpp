@@ -6,14 +6,15 @@
 
 namespace shardsim {
 
-std::optional<double> score_of(Objective objective, const PointResult& result, Figure time) {
-  const auto step = result[time], chips = result[Figure::chips], tokens = result[Figure::tokens];
+std::optional<double> score_of(Objective objective, const PointResult& result, ResultFigure time) {
+  const auto step = result[time], chips = result[ResultFigure::chips],
+             tokens = result[ResultFigure::tokens];
   if (!step) return std::nullopt;
   if (objective == Objective::step_time) return step;
   if (!chips || !tokens) return std::nullopt;
   const double chip_s = *step * *chips / *tokens;
   if (objective == Objective::tokens_per_s_per_chip) return chip_s;
-  const auto price = result[Figure::price_per_chip_hour];
+  const auto price = result[ResultFigure::price_per_chip_hour];
   if (!price) return std::nullopt;
   return chip_s * *price / 3600;
 }

@@ -13,7 +13,7 @@
 namespace shardsim {
 
 // What is compared: the step, or what it costs; less is better. Nothing when a figure is missing.
-std::optional<double> score_of(Objective objective, const PointResult& result, Figure time);
+std::optional<double> score_of(Objective objective, const PointResult& result, ResultFigure time);
 
 struct BoardEntry {
   std::uint64_t point = 0;

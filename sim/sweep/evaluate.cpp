@@ -51,7 +51,7 @@ std::optional<double> price_of(const SweepSpec& spec, const RunSpec& run) {
 }
 
 void take_metrics(const Run& run, const Metrics& metrics, PointResult& result) {
-  using enum Figure;
+  using enum ResultFigure;
   const double devices = run.plan.cluster.devices();
   result[step_time] = seconds(metrics.step);
   result[compute] = seconds(metrics.compute);
@@ -112,10 +112,10 @@ std::optional<std::string> Evaluator::broken_constraint(const Candidate& candida
 bool Evaluator::lacks_objective(const RunSpec& run, PointResult& result) const {
   if (!spec_.search || spec_.search->objective == Objective::step_time) return false;
   const bool cost = spec_.search->objective == Objective::cost_per_token;
-  const bool price = result[Figure::price_per_chip_hour].has_value();
-  if (result[Figure::tokens] && (price || !cost)) return false;
+  const bool price = result[ResultFigure::price_per_chip_hour].has_value();
+  if (result[ResultFigure::tokens] && (price || !cost)) return false;
   result.status = PointStatus::infeasible;
-  result.reason = result[Figure::tokens]
+  result.reason = result[ResultFigure::tokens]
                       ? fmt::format("search.prices has no price of {}", run.chip.value)
                       : "the run has no batch of sequences: its tokens are unknown";
   return true;
@@ -131,7 +131,7 @@ bool Evaluator::refuse(const Candidate& candidate, bool all, PointResult& result
 
 void Evaluator::simulate(const RunSpec& run, const Candidate& candidate, Depth depth,
                          PointResult& result) const {
-  using enum Figure;
+  using enum ResultFigure;
   const Prepared prepared = prepare(run);
   result.status = PointStatus::ok;
   if (depth == Depth::check) return;

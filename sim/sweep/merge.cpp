@@ -79,8 +79,8 @@ class Merge {
     for (const auto& [point, entry] : rows_) {
       const PointResult result = reader_.read(entry.row);
       BoardEntry one{.point = result.point, .known = true, .status = result.status};
-      one.bound = score_of(search.objective, result, Figure::bound);
-      one.score = score_of(search.objective, result, Figure::step_time);
+      one.bound = score_of(search.objective, result, ResultFigure::bound);
+      one.score = score_of(search.objective, result, ResultFigure::step_time);
       entries.push_back(one);
     }
     for (const std::size_t i : settle(search, entries)) {
@@ -110,7 +110,7 @@ class Merge {
     std::string path;
   };
   std::string step_text(const Row& row) const {
-    const auto step = reader_.read(row)[Figure::step_time];
+    const auto step = reader_.read(row)[ResultFigure::step_time];
     return step ? fmt::format("{} s", *step) : "no step";
   }
 

@@ -11,7 +11,7 @@
 
 namespace shardsim {
 
-enum class Figure : std::uint8_t {
+enum class ResultFigure : std::uint8_t {
   bound,
   step_time,
   compute,
@@ -33,14 +33,14 @@ enum class Figure : std::uint8_t {
   operations,
   count  // how many there are
 };
-inline constexpr std::size_t kFigures = static_cast<std::size_t>(Figure::count);
+inline constexpr std::size_t kFigures = static_cast<std::size_t>(ResultFigure::count);
 
 struct FigureRow {
   std::string_view name;  // of the column, and in constraints
   std::string_view help;
   bool replayed = true;  // false: known before the replay
 };
-std::span<const FigureRow> figure_rows();  // [Figure]
+std::span<const FigureRow> figure_rows();  // [ResultFigure]
 std::vector<std::string> result_names();
 
 enum class PointStatus : std::uint8_t {
@@ -63,8 +63,8 @@ struct PointResult {
   std::array<std::optional<double>, kFigures> figures = {};
   std::string run_yaml;
 
-  std::optional<double>& operator[](Figure f) { return figures[static_cast<std::size_t>(f)]; }
-  const std::optional<double>& operator[](Figure f) const {
+  std::optional<double>& operator[](ResultFigure f) { return figures[static_cast<std::size_t>(f)]; }
+  const std::optional<double>& operator[](ResultFigure f) const {
     return figures[static_cast<std::size_t>(f)];
   }
 };

@@ -30,15 +30,16 @@ bool is_quantity(const Field* row) {
                                        [&](const Unit& unit) { return unit.type == row->type; });
 }
 
-bool is_whole(Figure figure) {
-  constexpr std::array kWhole = {Figure::fits_memory, Figure::chips, Figure::operations};
+bool is_whole(ResultFigure figure) {
+  constexpr std::array kWhole = {ResultFigure::fits_memory, ResultFigure::chips,
+                                 ResultFigure::operations};
   return std::find(kWhole.begin(), kWhole.end(), figure) != kWhole.end();
 }
 
 }  // namespace
 
-std::vector<Column> columns_of(const SweepSpec& spec) {
-  std::vector<Column> columns = {{"point", "INTEGER"}, {"status", "TEXT"}, {"reason", "TEXT"}};
+std::vector<StoreColumn> columns_of(const SweepSpec& spec) {
+  std::vector<StoreColumn> columns = {{"point", "INTEGER"}, {"status", "TEXT"}, {"reason", "TEXT"}};
   for (const SweepAxis* axis : spec.axes())
     columns.push_back({axis_column(axis->name, axis->row), "NUMERIC"});
   for (const DerivedField& derived : spec.derived)
@@ -46,7 +47,7 @@ std::vector<Column> columns_of(const SweepSpec& spec) {
   const auto rows = figure_rows();
   for (std::size_t i = 0; i < rows.size(); ++i)
     columns.push_back(
-        {std::string(rows[i].name), is_whole(static_cast<Figure>(i)) ? "INTEGER" : "REAL"});
+        {std::string(rows[i].name), is_whole(static_cast<ResultFigure>(i)) ? "INTEGER" : "REAL"});
   columns.push_back({"run_yaml", "TEXT"});
   columns.push_back({"version", "TEXT"});
   return columns;
@@ -75,10 +76,10 @@ Row row_of(const SweepSpec& spec, const Candidate& candidate, const PointResult&
   return row;
 }
 
-ResultReader::ResultReader(const std::vector<Column>& columns) {
+ResultReader::ResultReader(const std::vector<StoreColumn>& columns) {
   const auto at = [&](std::string_view name) {
     const auto found = std::find_if(columns.begin(), columns.end(),
-                                    [&](const Column& column) { return column.name == name; });
+                                    [&](const StoreColumn& column) { return column.name == name; });
     must(found != columns.end(), "the format of the database says which columns there are");
     return static_cast<std::size_t>(found - columns.begin());
   };

@@ -13,13 +13,13 @@ namespace shardsim {
 
 // point, status, reason, an axis_… for every axis, variable and derived field, every figure,
 // run_yaml, version.
-std::vector<Column> columns_of(const SweepSpec& spec);
+std::vector<StoreColumn> columns_of(const SweepSpec& spec);
 
 Row row_of(const SweepSpec& spec, const Candidate& candidate, const PointResult& result);
 
 // The parts of a row that do not come from the candidate; columns as of the store.
 struct ResultReader {
-  explicit ResultReader(const std::vector<Column>& columns);
+  explicit ResultReader(const std::vector<StoreColumn>& columns);
   PointResult read(const Row& row) const;
   void write(const PointResult& result, Row& row) const;  // status, reason and figures
 

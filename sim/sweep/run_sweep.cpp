@@ -94,8 +94,8 @@ class Execution {
   void note(const PointResult& result, BoardEntry& entry) const {
     entry.known = true;
     entry.status = result.status;
-    if (const auto bound = score_of(objective(), result, Figure::bound)) entry.bound = bound;
-    entry.score = score_of(objective(), result, Figure::step_time);
+    if (const auto bound = score_of(objective(), result, ResultFigure::bound)) entry.bound = bound;
+    entry.score = score_of(objective(), result, ResultFigure::step_time);
   }
 
   // What an earlier process has done. Failed points are tried again, dropped ones judged anew.
@@ -103,7 +103,7 @@ class Execution {
     const ResultReader reader(store_.columns());
     store_.each({}, [&](const Row& row) {
       PointResult result = reader.read(row);
-      if (result.status == PointStatus::failed && !result[Figure::bound]) return;
+      if (result.status == PointStatus::failed && !result[ResultFigure::bound]) return;
       const bool again = result.status == PointStatus::proof ||
                          result.status == PointStatus::choice ||
                          result.status == PointStatus::failed;

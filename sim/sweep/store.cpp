@@ -69,7 +69,7 @@ struct Store::State {
   std::string path;
   Database db;
   std::map<std::string, std::string> facts;
-  std::vector<Column> columns;
+  std::vector<StoreColumn> columns;
   Query insert;
   int lock = -1;
 
@@ -174,11 +174,11 @@ const std::string& Store::path() const {
 const std::map<std::string, std::string>& Store::facts() const {
   return state_->facts;
 }
-const std::vector<Column>& Store::columns() const {
+const std::vector<StoreColumn>& Store::columns() const {
   return state_->columns;
 }
 
-Store Store::create(const std::string& path, std::span<const Column> columns,
+Store Store::create(const std::string& path, std::span<const StoreColumn> columns,
                     const std::map<std::string, std::string>& facts) {
   if (std::filesystem::exists(path))
     refuse(path, fmt::format("expected no file of this name, found {}", path),

@@ -20,7 +20,7 @@ namespace shardsim {
 using Datum = std::variant<std::monostate, std::int64_t, double, std::string>;
 using Row = std::vector<Datum>;
 
-struct Column {
+struct StoreColumn {
   std::string name;
   std::string type;  // of SQLite: INTEGER, REAL, TEXT or NUMERIC (a number where it is one)
 };
@@ -29,7 +29,7 @@ class Store {
  public:
   // A new database. Throws ConfigError when there is a file, std::runtime_error when it cannot be
   // made. The first column is the number of the point, by which rows are told apart.
-  static Store create(const std::string& path, std::span<const Column> columns,
+  static Store create(const std::string& path, std::span<const StoreColumn> columns,
                       const std::map<std::string, std::string>& facts);
   // One that is there. Throws ConfigError when it is no database of a sweep, std::runtime_error
   // when it cannot be read, or `write` and another process has it or it is read-only.
@@ -40,7 +40,7 @@ class Store {
 
   const std::string& path() const;
   const std::map<std::string, std::string>& facts() const;
-  const std::vector<Column>& columns() const;
+  const std::vector<StoreColumn>& columns() const;
 
   // Whole or not at all; rows that are there are replaced. Throws std::runtime_error when the disk
   // is full: what was put before is whole.

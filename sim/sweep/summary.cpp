@@ -41,7 +41,7 @@ Objective objective_of(const Store& store) {
 
 std::vector<std::string> axis_columns(const Store& store) {
   std::vector<std::string> names;
-  for (const Column& column : store.columns())
+  for (const StoreColumn& column : store.columns())
     if (column.name.starts_with("axis_")) names.push_back(column.name);
   return names;
 }
@@ -55,7 +55,7 @@ Standing standing_of(const Store& store) {
   store.each({}, [&](const Row& row) {
     PointResult result = reader.read(row);
     ++out.counts[static_cast<std::size_t>(result.status)];
-    const auto score = score_of(objective, result, Figure::step_time);
+    const auto score = score_of(objective, result, ResultFigure::step_time);
     if (result.status != PointStatus::ok || !score) return;
     if (out.best.size() >= top && *score >= out.best.back().score) return;
     Ranked one{*score, std::move(result), {}};
@@ -79,8 +79,8 @@ std::string share_text(const std::optional<double>& share) {
 
 std::string objective_text(Objective objective, const PointResult& result) {
   const auto figure =
-      result[objective == Objective::cost_per_token ? Figure::cost_per_token
-                                                    : Figure::tokens_per_s_per_chip];
+      result[objective == Objective::cost_per_token ? ResultFigure::cost_per_token
+                                                    : ResultFigure::tokens_per_s_per_chip];
   return figure ? fmt::format("{:.5g}", *figure) : "-";
 }
 
@@ -96,29 +96,33 @@ Rows table_of(const Store& store, const Standing& standing) {
     std::vector<std::string> row = {fmt::format("{}", r.point)};
     row.insert(row.end(), one.axes.begin(), one.axes.end());
     if (objective != Objective::step_time) row.push_back(objective_text(objective, r));
-    row.push_back(time_text(r[Figure::step_time]));
-    row.push_back(time_text(r[Figure::compute]));
-    row.push_back(time_text(r[Figure::exposed]));
-    row.push_back(time_text(r[Figure::bubble]));
-    row.push_back(share_text(r[Figure::mfu]));
-    row.push_back(r[Figure::peak_memory] ? to_text(Bytes{*r[Figure::peak_memory]}) : "-");
-    row.emplace_back(r[Figure::fits_memory] ? (*r[Figure::fits_memory] != 0 ? "yes" : "no") : "-");
+    row.push_back(time_text(r[ResultFigure::step_time]));
+    row.push_back(time_text(r[ResultFigure::compute]));
+    row.push_back(time_text(r[ResultFigure::exposed]));
+    row.push_back(time_text(r[ResultFigure::bubble]));
+    row.push_back(share_text(r[ResultFigure::mfu]));
+    row.push_back(r[ResultFigure::peak_memory] ? to_text(Bytes{*r[ResultFigure::peak_memory]})
+                                               : "-");
+    row.emplace_back(
+        r[ResultFigure::fits_memory] ? (*r[ResultFigure::fits_memory] != 0 ? "yes" : "no") : "-");
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
 // Parts of a step on the rank that ends last; they add up to it.
-constexpr std::array kParts = {
-    std::pair{Figure::compute, "computing"}, std::pair{Figure::exposed, "exposed communication"},
-    std::pair{Figure::bubble, "waiting for other ranks"}, std::pair{Figure::rest, "idle"}};
+constexpr std::array kParts = {std::pair{ResultFigure::compute, "computing"},
+                               std::pair{ResultFigure::exposed, "exposed communication"},
+                               std::pair{ResultFigure::bubble, "waiting for other ranks"},
+                               std::pair{ResultFigure::rest, "idle"}};
 
 // "Point 7 takes 1.2 s less than point 3: computing -0.1 s, exposed communication -1.1 s."
 std::string why_text(const Standing& standing) {
   if (standing.best.size() < 2) return "";
   const PointResult& winner = standing.best[0].result;
   const PointResult& second = standing.best[1].result;
-  const double gain = second[Figure::step_time].value_or(0) - winner[Figure::step_time].value_or(0);
+  const double gain =
+      second[ResultFigure::step_time].value_or(0) - winner[ResultFigure::step_time].value_or(0);
   std::string text =
       gain == 0 ? fmt::format("point {} takes as long as point {}", winner.point, second.point)
                 : fmt::format("point {} takes {} {} than point {}", winner.point,
@@ -154,7 +158,7 @@ Json json_of(const Datum& datum) {
 
 std::vector<std::string> exported(const Store& store) {
   std::vector<std::string> names;
-  for (const Column& column : store.columns())
+  for (const StoreColumn& column : store.columns())
     if (column.name != "run_yaml" && column.name != "version") names.push_back(column.name);
   return names;
 }

@@ -22,7 +22,7 @@ add_executable(shardsim_bench bench/door_bench.cpp)
 """,
     "sim/base/units.h": "#include <string_view>\n",
     "sim/base/units.cpp": '#include "base/units.h"\n#include <fmt/format.h>\n',
-    "sim/ir/order.h": '#include "base/units.h"\n',
+    "sim/ir/order.h": '#include "base/units.h"\nstruct Later;\nstruct Order {};\n',
     "sim/ir/order.cpp": '#include "ir/order.h"\n#include <boost/graph/topological_sort.hpp>\n',
     "sim/spec/fields.h": "#include <string>\n",
     "sim/spec/fields.cpp": '#include "spec/fields.h"\n#include <yaml-cpp/yaml.h>\n',
@@ -66,6 +66,8 @@ BAD = [
     ("lists", "sim/ir/order.cpp", None, "CMakeLists.txt: sim/ir/order.cpp is listed, but not there"),
     ("lists", "CMakeLists.txt", GOOD["CMakeLists.txt"] + "set(more sim/main.cpp)\n",
      "CMakeLists.txt: sim/main.cpp is listed twice"),
+    ("types", "sim/spec/fields.h", "#include <string>\nstruct Later;\nenum class Order : int { one };\n",
+     "sim/spec/fields.h:3: Order is defined in sim/ir/order.h, too"),
 ]
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Holds the folders to their rules. usage: structure.py layers|doors|lists [ROOT]
+"""Holds the folders to their rules. usage: structure.py layers|doors|lists|types [ROOT]
 
   layers  an include goes down or stays in its folder; folders of one layer never see each other
   doors   each heavy dependency is included in one or two files; headers include std and ours only
   lists   CMakeLists.txt names every source of sim/, tests/unit/ and bench/, once
+  types   a name of a type is defined in one header: the linker takes one of two destructors for both
 
 Prints what is wrong, one line each, and exits 1 if there is anything.
 """
@@ -108,7 +109,23 @@ def check_lists(root):
     return wrong
 
 
-CHECKS = {"layers": check_layers, "doors": check_doors, "lists": check_lists}
+TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)[^;]*\{")
+
+
+def check_types(root):
+    wrong, defined = [], {}
+    for path in sources(root, "sim"):
+        if path.suffix != ".h":
+            continue
+        mine = path.relative_to(root / "sim").as_posix()
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            found = TYPE.match(line)
+            if found and defined.setdefault(found[1], mine) != mine:
+                wrong.append(f"sim/{mine}:{number}: {found[1]} is defined in sim/{defined[found[1]]}, too")
+    return wrong
+
+
+CHECKS = {"layers": check_layers, "doors": check_doors, "lists": check_lists, "types": check_types}
 
 
 def main(arguments):

@@ -205,7 +205,7 @@ TEST_CASE("sweep: a result survives its way as bytes") {
   result.point = 77;
   result.status = PointStatus::infeasible;
   result.reason = "fits_memory";
-  result[Figure::step_time] = 0.1 + 0.2;
+  result[ResultFigure::step_time] = 0.1 + 0.2;
   result.run_yaml = std::string("name: x\0y\n", 10);
   const PointResult again = from_bytes(to_bytes(result));
   CHECK(again.point == 77);
