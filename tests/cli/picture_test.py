@@ -115,7 +115,7 @@ def check_run(binary, scratch):
 def check_hostile(binary, scratch):
     spec = scratch / "hostile.yaml"
     text = (ROOT / RUN).read_text()
-    spec.write_text(re.sub(r"(?m)^name:.*$", "name: " + json.dumps(HOSTILE), text) if "\nname:" in "\n" + text
+    spec.write_text(re.sub(r"(?m)^name:.*$", lambda _: "name: " + json.dumps(HOSTILE), text) if "\nname:" in "\n" + text
                     else "name: " + json.dumps(HOSTILE) + "\n" + text)
     root, data, _ = svg_of(binary, scratch, "run", spec, "--out", scratch / "out")
     expect(b"<script" not in data, "a name became a tag")
