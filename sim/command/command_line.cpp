@@ -312,6 +312,10 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+bool is_output(std::string_view option) {
+  return option == "--out" || option == "--html" || option == "--svg";
+}
+
 // Where output goes is left open, so that pages do not depend on where they are.
 std::string shell_line(std::span<const std::string> arguments) {
   std::string line = "shardsim";
@@ -319,9 +323,11 @@ std::string shell_line(std::span<const std::string> arguments) {
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     const std::string option = argument.substr(0, equals);
-    const bool goes_out = option == "--out" || option == "--html";
-    const char* const place = argument.ends_with(".html") ? "page.html" : "out";
-    if (before == "--out" || before == "--html") {
+    const char* const place = argument.ends_with(".html")  ? "page.html"
+                              : argument.ends_with(".svg") ? "picture.svg"
+                                                           : "out";
+    const bool goes_out = is_output(option);
+    if (is_output(before)) {
       line += std::string(" ") + place;
     } else if (goes_out && equals != std::string::npos) {
       line += " " + option + " " + place;
