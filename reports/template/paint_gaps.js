@@ -4,6 +4,15 @@ import { firstAbove } from './run_model.js';
 
 const LEAST_WIDTH = 3;
 
+// From whole to short: "warm-up: waits for F0 of stage 2", "waits for F0 of stage 2", "F0 of stage 2",
+// "F0". The hover card has the whole.
+const forms = (text) => {
+  const cause = text.replace(/^warm-up: /, '');
+  const short = cause.replace(/^waits for /, '');
+  const work = /^\S+(?= of stage )/.exec(short);
+  return [text, cause, short, ...(work ?? [])];
+};
+
 export function paintGaps(frame, row) {
   const { run, rank } = row;
   const { begin, end, text, firstOfRank } = run.bubbles;
@@ -16,9 +25,10 @@ export function paintGaps(frame, row) {
     const x1 = Math.min(viewport.right, viewport.left + (end[i] - from) * scale);
     if (x1 - x0 < LEAST_WIDTH) continue;
     ctx.fillRect(x0, row.y + 2, x1 - x0, row.height - 4);
-    const label = { text: run.texts[text[i]], colour: theme.quiet, isCentred: true };
-    if (frame.labels.fits(label.text, x1 - x0)) {
-      frame.labels.add({ ...label, x: x0, y: row.y + row.height / 2, width: x1 - x0 });
+    const label = forms(run.texts[text[i]]).find((one) => frame.labels.fits(one, x1 - x0));
+    if (label !== undefined) {
+      const place = { x: x0, y: row.y + row.height / 2, width: x1 - x0 };
+      frame.labels.add({ text: label, colour: theme.quiet, isCentred: true, ...place });
     }
   }
 }
