@@ -3,4 +3,8 @@
 import { differenceTable } from './differences.js';
 import { showPage } from './page.js';
 
-showPage((runs) => [differenceTable(runs)]);
+showPage((runs) => {
+  // The same table as text for readers without scripts: the first of the static part.
+  document.querySelector('#static .scroll')?.remove();
+  return [differenceTable(runs)];
+});

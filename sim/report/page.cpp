@@ -53,7 +53,7 @@ std::string index_page(const Json& summary, const std::vector<WrittenFile>& file
   }
   links += "</ul>\n";
   return page_html("index", title,
-                   heading(title) + links + summary_content(summary) + command_content(command),
+                   heading(title) + links + command_content(command) + summary_content(summary),
                    "{}");
 }
 
