@@ -60,7 +60,13 @@ export function figureStrip(run) {
   return element('dl', { class: 'figures' }, ...entries);
 }
 
-const withSign = (value) => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(1)}`;
+const signed = (value, text) => `${value < 0 ? '−' : '+'}${text}`;
+
+const withSign = (value) => signed(value, Math.abs(value).toFixed(1));
+
+// One decimal, or the first digit of what that would show as none.
+const pointsText = (points) =>
+  Math.abs(points) < 0.05 ? signed(points, digits(Math.abs(points), 1)) : withSign(points);
 
 // To the same figure of the first run: percent, of shares points.
 export function differenceText(one, run, firstRun) {
@@ -69,6 +75,6 @@ export function differenceText(one, run, firstRun) {
   if (!isNumber(value) || !isNumber(first)) return '';
   const difference = value - first;
   if (Math.abs(difference) <= 1e-9 * Math.max(Math.abs(value), Math.abs(first))) return '=';
-  if (one.isShare) return `${withSign(100 * difference)} points`;
+  if (one.isShare) return `${pointsText(100 * difference)} points`;
   return first === 0 ? '' : `${withSign((100 * difference) / first)} %`;
 }

@@ -32,7 +32,7 @@ Array read_all(const CompareArguments& args) {
   require_format(args.format, problems);
   const auto expect_count = [&](std::size_t found) {
     problems.push_back({argument_pos("compare", args.paths.back()),
-                        fmt::format("expected two to {} runs, found {}", kMostCompared, found),
+                        fmt::format("expected 2 to {} runs, found {}", kMostCompared, found),
                         ""});
   };
   if (args.paths.size() > kMostCompared) expect_count(args.paths.size());

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <iterator>
+#include <string>
 
 #include "base/units.h"
 #include "report/table_parts.h"
@@ -22,8 +26,21 @@ std::string bytes_text(double bytes) {
 std::string count_text(double count) {
   return fmt::format("{:.10g}", count);
 }
-std::string tokens_text(double rate) {
-  return fmt::format("{:.4g} tokens/s", rate);
+// Four digits, thousands apart, as the scripts of the pages write it: "146,300".
+std::string rate_text(double rate) {
+  std::string text = fmt::format("{:.4g}", rate);
+  if (std::abs(rate) < 1000) return text;
+  text = fmt::format("{:.0f}", std::strtod(text.c_str(), nullptr));
+  const std::ptrdiff_t first = rate < 0 ? 1 : 0;
+  for (std::ptrdiff_t at = std::ssize(text) - 3; at > first; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+// Of a share: one decimal, or the first digit of what that would show as none.
+std::string points_text(double points) {
+  return std::abs(points) < 0.05 ? fmt::format("{:+.1g} points", points)
+                                 : fmt::format("{:+.1f} points", points);
 }
 
 constexpr std::array<Figure, 16> kFigures = {{
@@ -38,7 +55,7 @@ constexpr std::array<Figure, 16> kFigures = {{
     {"bubble of the longest span", "span_bubble_fraction", "span_bubble", percent, true},
     {"MFU", "mfu", "", percent, true},
     {"HFU", "hfu", "", percent, true},
-    {"speed", "tokens_per_s", "", tokens_text},
+    {"tokens/s", "tokens_per_s", "", rate_text},
     {"peak memory", "peak_memory_bytes", "", bytes_text},
     {"devices", "devices", "stages", count_text},
     {"transfers between ranks", "p2p_transfers", "p2p_transfers", count_text},
@@ -61,7 +78,7 @@ std::string difference_text(const Figure& figure, std::optional<double> value,
   if (!value || !first) return "";
   const double difference = *value - *first;
   if (std::abs(difference) <= 1e-9 * std::max(std::abs(*value), std::abs(*first))) return "=";
-  if (figure.is_share) return fmt::format("{:+.1f} points", 100 * difference);
+  if (figure.is_share) return points_text(100 * difference);
   if (*first == 0) return "";
   return fmt::format("{:+.1f} %", 100 * difference / *first);
 }

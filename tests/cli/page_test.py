@@ -91,6 +91,9 @@ def check_schedules(folder):
     kinds = ["gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zbv", "dualpipe"]
     shardsim("schedule", "1f1b", *SCHEDULES, "--html", one)
     expect(data_of(one)["page"] == "timeline", "one schedule is no timeline")
+    shardsim("schedule", "1f1b", *SCHEDULES, "--svg", folder / "one.svg", "--html", one)
+    command = shlex.split(data_of(one)["command"])
+    expect(command[-4:] == ["--svg", "picture.svg", "--html", "page.html"], f"command: {command}")
     shardsim("schedule", *kinds, *SCHEDULES, "--html", six)
     page = data_of(six)
     expect(page["page"] == "compare" and [r["name"] for r in page["runs"]] == kinds, "six schedules side by side")
@@ -107,6 +110,8 @@ def check_compare(folder):
     shardsim(*LATE, "--out", late)
     done = shardsim("compare", ahead, late)
     expect(max(map(len, done.stdout.split("\n"))) <= 100, "compare: a line of more than 100 columns")
+    for line in done.stdout.split("\n"):
+        expect("e+" not in line and "-0.0 points" not in line, f"compare: {line}")
     page = folder / "both.html"
     result = json.loads(shardsim("compare", ahead, late, folder / "one.html", "--format", "json", "--out", page).stdout)
     steps = [json.loads((p / "summary.json").read_text())["step_time_s"] for p in (ahead, late)]
@@ -144,8 +149,8 @@ def check_refusals(folder):
         expect("Traceback" not in done.stderr and len(done.stderr) < 2000, f"{name}: {done.stderr[:2000]}")
     (folder / "empty").mkdir()
     for arguments, words in (
-            ([ahead], ["expected two to 6 runs, found 1"]),
-            ([ahead] * 7, ["expected two to 6 runs, found 7"]),
+            ([ahead], ["expected 2 to 6 runs, found 1"]),
+            ([ahead] * 7, ["expected 2 to 6 runs, found 7"]),
             ([ahead, folder / "empty"], ["no timeline.html", "--out"]),
             ([ahead, folder / "nowhere"], ["nowhere", "found none"]),
             ([folder / "empty", folder / "nowhere"], ["no timeline.html", "nowhere"]),
