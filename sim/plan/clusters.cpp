@@ -108,10 +108,14 @@ class Checker {
     }
     for (const AxisSpec& axis : level.axes) {
       if (axis.size >= 2) continue;
-      refuse(
-          axis.pos,
-          fmt::format("expected 2 or more devices along axis {}, found {}", axis.name, axis.size),
-          spec_.levels.empty() ? "leave the axis out" : "leave the level out");
+      const auto& wrap = level.wrap.value;
+      const bool wraps = std::any_of(wrap.begin(), wrap.end(),
+                                     [&](const auto& name) { return name.value == axis.name; });
+      refuse(axis.pos,
+             fmt::format("expected 2 or more devices along axis {}{}, found {}", axis.name,
+                         wraps ? ", which wraps" : "", axis.size),
+             fmt::format("leave the {} out{}", spec_.levels.empty() ? "axis" : "level",
+                         wraps && spec_.levels.empty() ? ", in wrap as well" : ""));
     }
   }
 
@@ -403,6 +407,26 @@ Cluster make_regular(const TopologySpec& spec, const LinkFigures& link,
   return cluster;
 }
 
+// As the topology is when what was refused of it is left out or made the nearest that is sound.
+TopologySpec nearest_sound(TopologySpec spec) {
+  const auto mend = [](LevelSpec& level) {
+    for (AxisSpec& axis : level.axes) axis.size = std::max(axis.size, 2);
+    if (level.oversubscription.given)
+      level.oversubscription.value = std::max(level.oversubscription.value, 1.0);
+    auto& wrap = level.wrap.value;
+    wrap.erase(std::remove_if(wrap.begin(), wrap.end(),
+                              [&](const Chosen<std::string>& name) {
+                                return std::none_of(
+                                    level.axes.begin(), level.axes.end(),
+                                    [&](const AxisSpec& axis) { return axis.name == name.value; });
+                              }),
+               wrap.end());
+  };
+  mend(spec);
+  for (LevelSpec& level : spec.levels) mend(level);
+  return spec;
+}
+
 void require_connected(const TopologySpec& spec, const Cluster& cluster,
                        std::vector<Problem>& problems) {
   SourcePos pos = spec.links_pos.source ? spec.links_pos : spec.pos;
@@ -430,7 +454,13 @@ Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
   const std::size_t before = problems.size();
   const bool graph = spec.devices.given || !spec.links.empty() || !spec.switches.empty();
   Cluster cluster = graph ? make_graph(spec, link, problems) : make_regular(spec, link, problems);
-  if (problems.size() == before) apply_overrides(spec.overrides, cluster, problems);
+  if (problems.size() == before) {
+    apply_overrides(spec.overrides, cluster, problems);
+  } else if (!graph) {  // what is wrong with the overrides is said all the same
+    std::vector<Problem> again;
+    Cluster near = make_regular(nearest_sound(spec), link, again);
+    if (again.empty()) apply_overrides(spec.overrides, near, problems);
+  }
   if (problems.size() == before) require_connected(spec, cluster, problems);
   return problems.size() == before ? cluster : Cluster{};
 }

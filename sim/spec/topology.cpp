@@ -55,12 +55,14 @@ void finish_level(const Node& node, const std::string& name, const SourcePos& po
 }
 
 // Keys of a single level that say nothing beside levels.
-constexpr std::array<std::string_view, 8> kOfOneLevel{
-    "kind", "axes", "size", "link", "wrap", "double_link", "nics_per_device", "in_network"};
+constexpr std::array<std::string_view, 9> kOfOneLevel{
+    "kind",   "axes",      "size", "link", "wrap", "double_link", "nics_per_device",
+    "window", "in_network"};
 
 // Keys that say nothing beside links.
-constexpr std::array<std::string_view, 8> kOfNoGraph{
-    "kind", "axes", "size", "levels", "wrap", "double_link", "nics_per_device", "in_network"};
+constexpr std::array<std::string_view, 9> kOfNoGraph{
+    "kind",   "axes",      "size", "levels", "wrap", "double_link", "nics_per_device",
+    "window", "in_network"};
 
 bool is_one_of(std::span<const std::string_view> keys, const std::string& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -106,13 +108,38 @@ void check_names(const Node& list, const TopologySpec& topology, std::vector<Pro
   }
 }
 
+// `devices` beside levels or axes says how many they must make.
+void check_devices(const std::string& name, TopologySpec& topology,
+                   std::vector<Problem>& problems) {
+  if (!topology.devices.given) return;
+  std::vector<std::string> factors;
+  double made = 1;
+  const auto add = [&](const LevelSpec& level) {
+    for (const AxisSpec& axis : level.axes) {
+      factors.push_back(fmt::format("{} {}", axis.name, axis.size));
+      made *= axis.size;
+    }
+  };
+  add(topology);
+  for (const LevelSpec& level : topology.levels) add(level);
+  if (made != topology.devices.value) {
+    problems.push_back(
+        {topology.devices.pos,
+         fmt::format("{}.devices: expected the {:.0f} devices that {} make, found {}", name, made,
+                     topology.levels.empty() ? "the axes" : "the levels", topology.devices.value),
+         fmt::format("{}", fmt::join(factors, ", "))});
+  }
+  topology.devices = {};  // of a graph from here on
+}
+
 // What the map of a topology needs beyond its single fields.
 void finish(const Node& node, const std::string& name, TopologySpec& topology,
             std::vector<Problem>& problems) {
   const Node* levels = node.find("levels");
   if (node.find("links") != nullptr) return finish_graph(node, name, topology, problems);
+  const bool regular = levels != nullptr || node.find("kind") != nullptr;
   for (const char* key : {"devices", "switches"}) {
-    if (node.find(key) == nullptr) continue;
+    if (node.find(key) == nullptr || (regular && key == std::string_view("devices"))) continue;
     problems.push_back({topology.pos,
                         fmt::format("{}: expected links beside {}, found none", name, key),
                         "for example links: [{from: 0..7, to: s0}]"});
@@ -123,6 +150,7 @@ void finish(const Node& node, const std::string& name, TopologySpec& topology,
     finish_level(node, name, topology.pos, topology, problems);
     if (problems.size() != before) return;
     topology.text = short_name(topology);
+    check_devices(name, topology, problems);
     return check_device_count(topology, topology.pos, problems);
   }
   for (const NodeEntry& entry : node.entries) {
@@ -139,6 +167,7 @@ void finish(const Node& node, const std::string& name, TopologySpec& topology,
                  problems);
   }
   check_names(*levels, topology, problems);
+  check_devices(name, topology, problems);
 }
 
 bool is_short(std::string_view text) {

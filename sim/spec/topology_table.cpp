@@ -104,7 +104,8 @@ std::vector<Field> graph_fields(std::string_view file, const std::string& prefix
   using V = const Value&;
   const std::string item = prefix + "links.[]";
   return {
-      {file, prefix + "devices", count, false, "", "of links: how many, numbered from 0",
+      {file, prefix + "devices", count, false, "",
+       "of links: how many, numbered from 0; beside levels or kind: how many they must make",
        [](RunSpec& r, V v, Problems&) { r.topology.devices = v.as<int>(); }},
       {file, prefix + "switches", names, false, "none",
        "of links: names; s0..s3 stands for s0, s1, s2, s3",
