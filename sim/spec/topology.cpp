@@ -55,14 +55,12 @@ void finish_level(const Node& node, const std::string& name, const SourcePos& po
 }
 
 // Keys of a single level that say nothing beside levels.
-constexpr std::array<std::string_view, 9> kOfOneLevel{
-    "kind",   "axes",      "size", "link", "wrap", "double_link", "nics_per_device",
-    "window", "in_network"};
+constexpr std::array<std::string_view, 8> kOfOneLevel{
+    "kind", "axes", "size", "link", "wrap", "double_link", "nics_per_device", "in_network"};
 
 // Keys that say nothing beside links.
-constexpr std::array<std::string_view, 9> kOfNoGraph{
-    "kind",   "axes",      "size", "levels", "wrap", "double_link", "nics_per_device",
-    "window", "in_network"};
+constexpr std::array<std::string_view, 8> kOfNoGraph{
+    "kind", "axes", "size", "levels", "wrap", "double_link", "nics_per_device", "in_network"};
 
 bool is_one_of(std::span<const std::string_view> keys, const std::string& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
