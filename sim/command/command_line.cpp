@@ -118,8 +118,8 @@ void declare_repeated(CLI::App* sub, const char* name, std::vector<std::string>&
 }
 
 void declare_run(CLI::App& app, RunArguments& args, Found& found) {
-  CLI::App* sub = app.add_subcommand(
-      "run", "simulate a run file; writes its figures, its timeline as a page, and a trace");
+  CLI::App* sub =
+      app.add_subcommand("run", "simulate a run file; writes figures, a timeline page and a trace");
   sub->add_option("file", args.file, "YAML run file")->required();
   declare_repeated(sub, "--set", args.set,
                    "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'");
