@@ -6,7 +6,6 @@
 #include "plan/block_order.h"
 #include "plan/cost.h"
 #include "plan/plan_candidate.h"
-#include "plan/reshard.h"
 
 namespace shardsim {
 namespace {
@@ -112,11 +111,7 @@ Candidate candidate(Sharder& s, const LayerStatement& st, std::vector<Sharding> 
   c.plan.flops = step.flops * step.imbalance;
   // Without a chip FLOPs break ties only.
   if (s.in.prices.rates().peak > FlopsPerSec{}) c.plan.compute = cost(step, s.in.prices.rates());
-  const TensorLayout* w = wish(s, st.out);
-  const Sharding target{w == nullptr ? out.dims : w->held.dims, {}};
-  add_moves(
-      reshard(s.in.layer, s.in.prices, info(s, st.out), out, target, freedom_of(s.in, st.out)),
-      c.plan.after, c.plan);
+  add_moves(handed_on(s, st.out, out), c.plan.after, c.plan);
   return c;
 }
 

@@ -84,11 +84,7 @@ Candidate candidate(Sharder& s, const LayerStatement& st, const Sharding& rows) 
   }
   element_bytes.push_back(info(s, st.out).element_bytes);
   add_step(s, operands, std::move(element_bytes), out, c);
-  const TensorLayout* w = wish(s, st.out);
-  const Sharding target{w == nullptr ? out.dims : w->held.dims, {}};
-  add_moves(
-      reshard(s.in.layer, s.in.prices, info(s, st.out), out, target, freedom_of(s.in, st.out)),
-      c.plan.after, c.plan);
+  add_moves(handed_on(s, st.out, out), c.plan.after, c.plan);
   return c;
 }
 

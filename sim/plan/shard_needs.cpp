@@ -43,6 +43,12 @@ const TensorLayout* wish(const Sharder& s, int t) {
   return layout.wished ? &layout : nullptr;
 }
 
+ReshardPlan handed_on(const Sharder& s, int t, const Sharding& made) {
+  const TensorLayout* w = wish(s, t);
+  const Sharding target{w == nullptr ? made.dims : w->held.dims, {}};
+  return reshard(s.in.layer, s.in.prices, info(s, t), made, target, freedom_of(s.in, t));
+}
+
 void report(Sharder& s, const LayerStatement& st, std::string message, std::string hint) {
   s.problems.push_back({st.pos, std::move(message), std::move(hint)});
 }

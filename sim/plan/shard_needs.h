@@ -55,6 +55,9 @@ void report(Sharder& s, const LayerStatement& st, std::string message, std::stri
 bool at_hand(const Sharder& s, int t, const Sharding& need);
 // What makes the layout out of the tensor as it is held; nothing where it is at hand.
 ReshardPlan brought(const Sharder& s, int t, const Sharding& need);
+// What makes the layout that is wished of a tensor out of the one that it is computed in, with
+// partial sums reduced.
+ReshardPlan handed_on(const Sharder& s, int t, const Sharding& made);
 
 // Appends a problem when the statement cannot be computed on blocks.
 Needs needs_of(Sharder& s, const LayerStatement& st);
