@@ -21,6 +21,11 @@ SocketPair make_sockets() {
   return {ends[0], ends[1]};
 }
 
+bool has_bytes(int socket) {
+  char first = 0;
+  return ::recv(socket, &first, 1, MSG_PEEK) > 0;
+}
+
 bool receive_bytes(int socket, char* to, std::size_t size) {
   while (size > 0) {
     const ssize_t got = ::read(socket, to, size);

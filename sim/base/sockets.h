@@ -16,6 +16,7 @@ SocketPair make_sockets();
 
 // False, or nothing: the other side is gone, or we were interrupted.
 bool send_bytes(int socket, std::string_view bytes);
+bool has_bytes(int socket);  // waits for them; takes none
 bool receive_bytes(int socket, char* to, std::size_t size);
 bool send_message(int socket, std::string_view message);
 std::optional<std::string> receive_message(int socket);

@@ -30,6 +30,9 @@ namespace {
 
 int ready_engine = -1;  // socket to the process that has one
 
+// A graph of more operations is not worth writing to a socket: its replay costs more than a fork.
+constexpr std::size_t kSentOps = 100'000;
+
 // What the engine reads of a graph; names stay behind.
 std::string to_bytes(const OpGraph& graph) {
   std::string out;
@@ -97,10 +100,12 @@ void serve_graphs(int socket) {
 [[noreturn]] void engine_main(int socket, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the parent die, so do we
   if (getppid() != parent) _exit(1);
+  // Ctrl-C reaches the whole group: the process that asks decides, and takes us along.
+  for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);
+  if (!has_bytes(socket)) _exit(0);  // a command that fails, or lists, replays nothing
   run_on_large_stack([&] {
     make_engine();
-    // Ctrl-C reaches the whole group: the process that asks decides, and takes us along.
-    for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);
+    for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);  // SimGrid has its own
     serve_graphs(socket);
   });
   _exit(0);
@@ -109,6 +114,7 @@ void serve_graphs(int socket) {
 Timeline ask_ready_engine(const OpGraph& graph) {
   std::optional<std::string> answer;
   if (send_message(ready_engine, to_bytes(graph))) answer = receive_message(ready_engine);
+  if (!answer) ready_engine = -1;  // a later answer would be that to an earlier graph
   throw_if_interrupted();
   if (!answer) throw std::runtime_error("the simgrid engine died: its process is gone");
   std::string_view bytes = *answer;
@@ -119,28 +125,45 @@ Timeline ask_ready_engine(const OpGraph& graph) {
   return timeline;
 }
 
+// The process that has an engine, for as long as this lives.
+class ReadyEngine {
+ public:
+  ReadyEngine() {
+    std::fflush(nullptr);  // what is buffered must not be written twice
+    const pid_t parent = getpid();
+    pid_ = fork();
+    if (pid_ == 0) {
+      close(sockets_.mine);
+      engine_main(sockets_.theirs, parent);
+    }
+    close(sockets_.theirs);
+    if (pid_ > 0) ready_engine = sockets_.mine;  // otherwise every replay forks by itself
+  }
+  ~ReadyEngine() {
+    ready_engine = -1;
+    close(sockets_.mine);
+    if (pid_ > 0) kill(pid_, SIGKILL);  // it keeps nothing, and may replay what nobody waits for
+    while (pid_ > 0 && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  ReadyEngine(const ReadyEngine&) = delete;
+  ReadyEngine& operator=(const ReadyEngine&) = delete;
+
+ private:
+  SocketPair sockets_ = make_sockets();
+  pid_t pid_ = -1;
+};
+
 }  // namespace
 
 Timeline replay_in_process(const OpGraph& graph) {
-  return ready_engine >= 0 ? ask_ready_engine(graph) : replay_in_child(graph, false);
+  return ready_engine >= 0 && graph.size() <= kSentOps ? ask_ready_engine(graph)
+                                                       : replay_in_child(graph, false);
 }
 
 void with_engine_ready(const std::function<void()>& work) {
-  const SocketPair sockets = make_sockets();
-  std::fflush(nullptr);  // what is buffered must not be written twice
-  const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child == 0) {
-    close(sockets.mine);
-    engine_main(sockets.theirs, parent);
-  }
-  close(sockets.theirs);
-  if (child > 0) ready_engine = sockets.mine;  // otherwise every replay forks by itself
+  const ReadyEngine engine;
   work();
-  ready_engine = -1;
-  close(sockets.mine);
-  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
 }
 
 }  // namespace shardsim

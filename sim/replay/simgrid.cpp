@@ -67,7 +67,6 @@ s4u::Engine& start_engine() {
   for (std::string& argument : text) argv.push_back(argument.data());
   argv.push_back(nullptr);
   int argc = static_cast<int>(text.size());
-  // Never deleted: the process ends by _exit, and taking an engine down serves nobody.
   return *new s4u::Engine(&argc, argv.data());
 }
 
@@ -113,10 +112,9 @@ std::vector<s4u::Host*> make_hosts(s4u::NetZone& zone, const std::string& prefix
   return hosts;
 }
 
-Platform make_platform(const OpGraph& graph) {
+Platform make_platform(const OpGraph& graph, s4u::NetZone& zone) {
   const std::vector<RouteId> routes = used_routes(graph);
   const auto side = static_cast<std::size_t>(std::ceil(std::sqrt(routes.size())));
-  s4u::NetZone& zone = *s4u::create_full_zone("net");
   Platform out{.network = dynamic_cast<Model*>(zone.get_network_model()),
                .rows = make_hosts(zone, "r", side),
                .columns = make_hosts(zone, "c", side),
@@ -149,9 +147,10 @@ struct Flow {
 // Flows to be used again and again.
 class FlowPool {
  public:
+  explicit FlowPool(std::vector<s4u::ExecPtr> first) { add(std::move(first)); }
+
   Flow& take() {
-    constexpr std::size_t kFlowsAtFirst = 64;
-    if (free_.empty()) grow(std::max(kFlowsAtFirst, flows_.size()));
+    if (free_.empty()) add(make_execs(flows_.size()));
     Flow& flow = *free_.back();
     free_.pop_back();
     return flow;
@@ -169,8 +168,8 @@ class FlowPool {
   }
 
  private:
-  void grow(std::size_t count) {
-    for (s4u::ExecPtr& exec : make_execs(count)) {
+  void add(std::vector<s4u::ExecPtr> execs) {
+    for (s4u::ExecPtr& exec : execs) {
       Flow& flow = flows_.emplace_back(Flow{.exec = std::move(exec), .op = 0});
       by_activity_.emplace(flow.exec->get_impl(), &flow);
       free_.push_back(&flow);
@@ -258,26 +257,45 @@ class HeldComputes {
   std::map<OpId, std::vector<Change>> changes_;
 };
 
+// An engine that has run nothing, with what every replay needs: two thirds of the page faults of
+// a small one.
+struct Engine {
+  s4u::Engine* simgrid = nullptr;
+  s4u::NetZone* zone = nullptr;
+  std::vector<s4u::ExecPtr> execs;
+};
+
+Engine new_engine() {
+  constexpr std::size_t kFlowsAtFirst = 64;
+  Engine out;
+  out.simgrid = &start_engine();
+  out.zone = s4u::create_full_zone("net");
+  out.execs = make_execs(kFlowsAtFirst);
+  return out;
+}
+
 // Counts dependencies and feeds SimGrid.
 class Replayer {
  public:
-  Replayer(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
-           std::atomic<std::uint64_t>& ended)
+  Replayer(const OpGraph& graph, const Engine& engine, std::span<Seconds> start,
+           std::span<Seconds> end, std::atomic<std::uint64_t>& ended)
       : graph_(graph),
+        engine_(*engine.simgrid),
         held_(graph),
-        platform_(make_platform(graph)),
+        pool_(engine.execs),
+        platform_(make_platform(graph, *engine.zone)),
         after_(followers(graph)),
         missing_(wait_counts(graph)),
         start_(start),
         end_(end),
         ended_(ended) {}
 
-  void run(const s4u::Engine& engine) {
+  void run() {
     s4u::Engine::on_time_advance_cb([this](double) { on_date(); });
     for (std::uint32_t op = 0; op < graph_.size(); ++op)
       if (missing_[op] == 0) ready_.push_back(op);
     start_ready();
-    engine.run();
+    engine_.run();
   }
 
  private:
@@ -375,6 +393,7 @@ class Replayer {
   }
 
   const OpGraph& graph_;
+  s4u::Engine& engine_;
   HeldComputes held_;
   FlowPool pool_;
   Platform platform_;
@@ -392,20 +411,22 @@ class Replayer {
   std::vector<double> bytes_ = std::vector<double>(4);
 };
 
-// The one engine of this process or, after a fork, of its parent: as good as new while nothing has
-// run in it.
-const s4u::Engine* the_engine = nullptr;
+// That of this process or, after a fork, of its parent: as good as new while nothing has run in
+// it. Never deleted: the process ends by _exit, and taking an engine down serves nobody.
+const Engine& the_engine() {
+  static const Engine& engine = *new Engine(new_engine());
+  return engine;
+}
 
 }  // namespace
 
 void make_engine() {
-  if (the_engine == nullptr) the_engine = &start_engine();
+  the_engine();
 }
 
 void run_simgrid(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
                  std::atomic<std::uint64_t>& ended) {
-  make_engine();
-  Replayer(graph, start, end, ended).run(*the_engine);
+  Replayer(graph, the_engine(), start, end, ended).run();
 }
 
 }  // namespace shardsim
