@@ -16,6 +16,7 @@
 #include "command/command_line.h"
 #include "ledger/regime.h"
 #include "ledger/report.h"
+#include "replay/engine_process.h"
 #include "spec/library.h"
 
 namespace shardsim {
@@ -124,32 +125,16 @@ LedgerResult evaluate_rows(const std::vector<LedgerRow>& rows, const std::vector
   return result;
 }
 
-}  // namespace
-
-void validate_command(const ValidateArguments& args) {
-  if (args.quiet) show_no_progress();
-  std::vector<Problem> problems;
-  require_format(args.format, problems);
-  refuse_together(args, problems);
-  throw_if_any(problems);
-  if (args.out) require_writable_directory(*args.out);
+void map_regime(const ValidateArguments& args) {
   Commands commands(execute_command);
-  if (args.regime) {
-    const std::vector<RegimePoint> points = regime(commands);
-    if (args.out) write_files(regime_files(points, *args.out));
-    print(regime_map(points));
-    return;
-  }
-  const std::vector<LedgerRow> rows = read_ledger(args);
-  const std::vector<bool> chosen = chosen_rows(args, rows);
-  if (args.list) {
-    std::vector<LedgerRow> listed;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (chosen[i]) listed.push_back(rows[i]);
-    }
-    print(args.format == "json" ? to_json(ledger_list_json(listed)) : ledger_list(listed));
-    return;
-  }
+  const std::vector<RegimePoint> points = regime(commands);
+  if (args.out) write_files(regime_files(points, *args.out));
+  print(regime_map(points));
+}
+
+void judge_rows(const ValidateArguments& args, const std::vector<LedgerRow>& rows,
+                const std::vector<bool>& chosen) {
+  Commands commands(execute_command);
   const LedgerResult result = evaluate_rows(rows, chosen, commands);
   if (args.out) {
     std::vector<OutputFile> files = ledger_files(result, *args.out);
@@ -164,6 +149,33 @@ void validate_command(const ValidateArguments& args) {
   if (const int failed = failed_rows(result); failed > 0) {
     throw CheckFailed(fmt::format("{} row{} of the ledger failed", failed, failed == 1 ? "" : "s"));
   }
+}
+
+void validate(const ValidateArguments& args) {
+  if (args.quiet) show_no_progress();
+  std::vector<Problem> problems;
+  require_format(args.format, problems);
+  refuse_together(args, problems);
+  throw_if_any(problems);
+  if (args.out) require_writable_directory(*args.out);
+  if (args.regime) return map_regime(args);
+  const std::vector<LedgerRow> rows = read_ledger(args);
+  const std::vector<bool> chosen = chosen_rows(args, rows);
+  if (args.list) {
+    std::vector<LedgerRow> listed;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (chosen[i]) listed.push_back(rows[i]);
+    }
+    print(args.format == "json" ? to_json(ledger_list_json(listed)) : ledger_list(listed));
+    return;
+  }
+  judge_rows(args, rows, chosen);
+}
+
+}  // namespace
+
+void validate_command(const ValidateArguments& args) {
+  with_engine_ready([&] { validate(args); });
 }
 
 }  // namespace shardsim

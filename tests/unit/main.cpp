@@ -3,6 +3,10 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include "replay/engine_process.h"
+
 int main(int argc, char** argv) {
-  return doctest::Context(argc, argv).run();
+  int status = 1;
+  shardsim::with_engine_ready([&] { status = doctest::Context(argc, argv).run(); });
+  return status;
 }
