@@ -13,7 +13,7 @@ std::string gzip(std::string_view content) {
   constexpr int kGzip = 15 + 16;  // the largest window, with gzip's header
   constexpr std::size_t kPart = 1 << 20;
   z_stream stream = {};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) !=
+  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) !=
       Z_OK) {
     throw std::bad_alloc();
   }

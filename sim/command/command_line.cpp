@@ -293,7 +293,7 @@ void declare_validate(CLI::App& app, ValidateArguments& args, Found& found) {
   sub->add_option("--only", args.only, "ids of rows, with every figure, e.g. C25,C40");
   sub->add_option("--rows", args.rows, "a YAML file of rows beside those of configs/ledger");
   sub->add_option("--out", args.out,
-                  "a directory for ledger.md, ledger.json, ledger.csv, and regime.csv and .txt");
+                  "a directory for ledger.md, .json, .csv; of all rows: regime.csv and .txt, too");
   sub->add_flag("--regime", args.regime,
                 "only the map of where the textbook formulas hold, by devices and bytes");
   sub->add_option("--format", args.format, "text or json (default text)");

@@ -138,8 +138,10 @@ void judge_rows(const ValidateArguments& args, const std::vector<LedgerRow>& row
   const LedgerResult result = evaluate_rows(rows, chosen, commands);
   if (args.out) {
     std::vector<OutputFile> files = ledger_files(result, *args.out);
-    for (OutputFile& file : regime_files(regime(commands), *args.out)) {
-      files.push_back(std::move(file));
+    if (!args.only) {  // the map is of everything
+      for (OutputFile& file : regime_files(regime(commands), *args.out)) {
+        files.push_back(std::move(file));
+      }
     }
     write_files(files);
   }

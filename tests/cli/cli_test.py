@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -250,7 +249,6 @@ TABLES = [
     ["tour"],
     *EXPLAINED,
     [*LEDGER, "--list"],
-    ["validate", "--regime"],
     ["--help"],
 ]
 JSON = [
@@ -266,11 +264,6 @@ JSON = [
 class Shardsim:
     def __init__(self, binary):
         self.binary = str(pathlib.Path(binary).resolve())
-
-    def optimized(self):
-        """False for builds that are slow on purpose (presets dev, asan, tidy)."""
-        cache = pathlib.Path(self.binary).parent / "CMakeCache.txt"
-        return not cache.exists() or "CMAKE_BUILD_TYPE:STRING=Release" in cache.read_text()
 
     def __call__(self, arguments, **options):
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": ROOT, **options}
@@ -414,49 +407,15 @@ def check_explain_uneven_blocks(shardsim):
             expect(block["device"] == d and block["block"] == d and found == row, block)
 
 
-LARGE = """
-cluster:
-  chip: tpu-v5p
-  topology: {kind: torus, axes: {x: 8, y: 8, z: 8}, link: {bandwidth: 100 GB/s, latency: 1 us}}
-mesh: {X: [x, y], Y: [z]}
-model: llama3-405b
-batch: {global: 64, length: 8192}
-sharding: {fsdp: X, tp: Y, sp: true}
-"""
-
-
-def check_explain_is_quick(shardsim):
-    """Llama 3 405B, FSDP x TP with SP on 512 chips: CPU seconds of the whole process, best of 3."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "large.yaml"
-        path.write_text(LARGE)
-        took = []
-        for _ in range(3):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            expect_status(shardsim(["explain", str(path)]), 0)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    limit = 0.1 if shardsim.optimized() else 2.0
-    expect(min(took) <= limit, f"{min(took):.3f} s of CPU, expected at most {limit} s")
-    return f"{min(took):.3f} s of CPU"
-
-
 def check_eight_axes(shardsim):
-    """Searches are bounded, and hear an interrupt: CPU seconds of the worst that is known."""
-    took = []
+    """Searches are bounded (minutes otherwise: the time-out of a command), and hear an interrupt."""
     for subject, dims in ((SHUFFLED, "I=4096,J=4096,K=4096"),
                           ("A[I_{ABCDEFGH},J] -> A[I,J_{HGFEDCBA}]", "I=4096,J=4096")):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         expect_status(shardsim(["explain", subject, *EIGHT, dims]), 0)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    limit = 3 if shardsim.optimized() else 60
-    expect(max(took) <= limit, f"{max(took):.3f} s of CPU, expected at most {limit} s")
     large = EIGHT[1].replace("=2", "=4", 6)
     arguments = ["explain", SHUFFLED, "--mesh", large, *EIGHT[2:], "I=65536,J=65536,K=65536"]
     for sent in (signal.SIGINT, signal.SIGTERM):
         interrupt(shardsim, arguments, 0.3, os.kill, sent)
-    return f"{max(took):.3f} s of CPU"
 
 
 def check_one_cause_is_one_problem(shardsim):
@@ -499,7 +458,7 @@ def check_summary_keys(shardsim):
 
 
 def check_ledger(shardsim):
-    """Rows as recorded: status 0 and five files, the same twice; a wrong record: status 3, files all the same."""
+    """Rows as recorded: status 0 and their files, the same twice; a wrong record: status 3, files all the same."""
     only = ["--only", "T-gather,T-all-to-all,T-printed,T-again,T-never"]
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         for folder in (one, other):
@@ -507,8 +466,7 @@ def check_ledger(shardsim):
             expect_status(done, 0)
         first, second = ({p.name: p.read_bytes() for p in pathlib.Path(folder).iterdir()}
                          for folder in (one, other))
-        expect(sorted(first) == ["ledger.csv", "ledger.json", "ledger.md", "regime.csv", "regime.txt"],
-               sorted(first))
+        expect(sorted(first) == ["ledger.csv", "ledger.json", "ledger.md"], sorted(first))
         expect(first == second, "two evaluations differ")
         result = json.loads(done.stdout)
         expect(json.loads(first["ledger.json"]) == result, "ledger.json is not what is printed")
@@ -517,10 +475,6 @@ def check_ledger(shardsim):
         verdicts = {row["id"]: row["verdict"] for row in result["rows"]}
         expect(verdicts == {"T-gather": "holds if", "T-all-to-all": "imprecise", "T-printed": "holds",
                             "T-again": "holds if", "T-never": "not simulated"}, verdicts)
-        for row in csv.DictReader(io.StringIO(first["regime.csv"].decode())):
-            simulated, book = float(row["simulated_s"]), float(row["textbook_s"])
-            within = 1 / 1.05 <= simulated / book <= 1 / 0.95
-            expect(within == (row["within_5_percent"] == "1"), row)
     for figure in result["rows"][0]["points"][0]["figures"]:  # a command line as it is printed
         done = subprocess.run(figure["command"].replace("shardsim", shardsim.binary, 1) + " --format json",
                               shell=True, cwd=ROOT, capture_output=True, check=True)
@@ -541,6 +495,21 @@ def check_ledger(shardsim):
     elsewhere = subprocess.run([shardsim.binary, "validate", "--rows", str(ROOT / "tests/ledger/algorithms.yaml"),
                                 "--only", "T-permutation"], cwd="/", capture_output=True, check=False)
     expect_status(elsewhere, 0)
+
+
+def check_regime(shardsim):
+    with tempfile.TemporaryDirectory() as folder:
+        done = shardsim(["validate", "--regime", "--out", folder])
+        expect_status(done, 0)
+        expect(max(len(line) for line in done.stdout.splitlines()) <= WIDEST, "lines that are too wide")
+        files = {p.name: p.read_text() for p in pathlib.Path(folder).iterdir()}
+    expect(sorted(files) == ["regime.csv", "regime.txt"], sorted(files))
+    rows = list(csv.DictReader(io.StringIO(files["regime.csv"])))
+    expect(len(rows) == 4 * 3 * 10 * 13, f"{len(rows)} points")
+    for row in rows:
+        simulated, book = float(row["simulated_s"]), float(row["textbook_s"])
+        within = 1 / 1.05 <= simulated / book <= 1 / 0.95
+        expect(within == (row["within_5_percent"] == "1"), row)
 
 
 def check_plan_check(shardsim):
