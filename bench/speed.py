@@ -47,6 +47,7 @@ CASES = [
     ("collective all-to-all --topology fat-tree-256-2to1 --bytes 64MiB --full", 2, None),
     ("explain bench/llama3-405b-512.yaml", 0.1, None),
     ("validate --rows tests/ledger/good.yaml --out {out}", 30, None),
+    ("collective all-to-all --topology bench/fat-tree-256-eight-spines.yaml --bytes 64MiB", 2, None),
     ("run configs/runs/llama3-70b-v5p-64.yaml --out {out}", 0.1, None),
     # The whole step of 405B on 16,384 chips, every op of every layer; one layer on 1,024 chips in full.
     ("run configs/runs/llama3-405b-h100-16384.yaml --out {out}", 2, 300),

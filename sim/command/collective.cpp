@@ -12,6 +12,7 @@
 #include "plan/network_text.h"
 #include "plan/placement.h"
 #include "plan/play.h"
+#include "plan/twins.h"
 #include "report/reports.h"
 #include "report/sweep.h"
 
@@ -43,6 +44,10 @@ std::vector<std::string> collective_assumptions(const CollectiveRequest& request
                                             classes,
                                             classes == 1 ? "class of devices stands"
                                                          : "classes of devices stand"));
+  if (!request.full) {
+    for (const std::string& twins : twins_as_one(request.cluster).said)
+      said.push_back("switches with the same links are replayed as one: " + twins);
+  }
   for (const CollectiveCall& call : request.calls) say_assumption(call.algorithm, said);
   said.push_back(groups_text(request.cluster, mesh_of(request), request.calls.front().axes));
   said.push_back("reduction arithmetic and software overhead cost nothing");

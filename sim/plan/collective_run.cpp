@@ -9,6 +9,7 @@
 #include "plan/network_text.h"
 #include "plan/placement.h"
 #include "plan/plan_time.h"
+#include "plan/twins.h"
 
 namespace shardsim {
 
@@ -143,9 +144,9 @@ Mesh mesh_of(const CollectiveRequest& request) {
 Lowered lower_collectives(const CollectiveRequest& request) {
   Lowered result;
   Plan& plan = result.plan;
-  plan.cluster = request.cluster;
-  plan.fold = request.full ? Fold::full(request.cluster)
-                           : common_fold(request.cluster, request.calls, request.grain);
+  plan.cluster = request.full ? request.cluster : twins_as_one(request.cluster).cluster;
+  plan.fold = request.full ? Fold::full(plan.cluster)
+                           : common_fold(plan.cluster, request.calls, request.grain);
   plan.mesh = mesh_of(request);
   GraphBuilder builder(plan.cluster, plan.fold);
   CollectiveLowering lowering(builder, request.grain);

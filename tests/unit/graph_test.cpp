@@ -9,6 +9,7 @@
 #include "plan/collective_run.h"
 #include "plan/graph_cluster.h"
 #include "plan/routes.h"
+#include "plan/twins.h"
 #include "replay/replay.h"
 
 using namespace shardsim;
@@ -286,6 +287,7 @@ TEST_CASE("ops are estimated with the paths that messages are split over") {
     CAPTURE(to_text(kind));
     CollectiveRequest request;
     request.cluster = made;
+    request.full = true;
     const CollectiveAsk ask{kind, kV, 1};
     const Choice choice = choose_algorithm(ask, group_net(made, all_axes(made)));
     request.calls = {{ask, choice.best, all_axes(made)}};
@@ -310,6 +312,46 @@ TEST_CASE("ops are estimated with the paths that messages are split over") {
   CHECK(estimated_ops(call, large, Fold::full(large), Grain::fluid) == 1023.0 * 32768);
   CHECK_THROWS_AS(refuse_too_many_ops(ops, false, Grain::flow, argument_pos("test", "x")),
                   ConfigError);
+}
+
+TEST_CASE("switches with the same links are replayed as one, at the same times as each alone") {
+  // 12 hosts on 3 leaves under spines of 10 GB/s.
+  const auto fat_tree = [](double last_spine) {
+    return graph(
+        12, {"leaf0..leaf2", "spine0..spine3"},
+        {join("0..3", {"leaf0"}, 25, Seconds{1e-6}), join("4..7", {"leaf1"}, 25, Seconds{1e-6}),
+         join("8..11", {"leaf2"}, 25, Seconds{1e-6}),
+         join("leaf0..leaf2", {"spine0", "spine1", "spine2"}, 10, Seconds{2e-6}),
+         join("leaf0..leaf2", {"spine3"}, last_spine, Seconds{2e-6})});
+  };
+  const Cluster made = cluster_of(fat_tree(10));
+  const TwinsAsOne one = twins_as_one(made);
+  CHECK(one.said == std::vector<std::string>{"4 like spine0"});
+  REQUIRE(one.cluster.cables.size() == 30);
+  CHECK(one.cluster.cables.back().bandwidth == BytesPerSec{40e9});
+  for (const Collective kind : {Collective::all_to_all, Collective::all_gather,
+                                Collective::all_reduce, Collective::broadcast}) {
+    CAPTURE(to_text(kind));
+    CollectiveRequest request;
+    request.cluster = made;
+    const std::vector<int> axes = all_axes(made);
+    const CollectiveAsk ask{kind, kV, 1};
+    request.calls = {{ask, choose_algorithm(ask, group_net(made, axes)).best, axes}};
+    const OpGraph folded = lower_collectives(request).graph;
+    request.full = true;
+    const OpGraph full = lower_collectives(request).graph;
+    CHECK(folded.size() < full.size());
+    CHECK(off(replay_simgrid(folded).makespan(), replay_simgrid(full).makespan()) < 1e-9);
+  }
+  // Three alike beside a fourth would be one of two ways instead of three of four.
+  CHECK(twins_as_one(cluster_of(fat_tree(5))).said.empty());
+  CHECK(twins_as_one(cluster("torus:4x4")).said.empty());
+  // 9 * 9 paths: a message takes 64 of them, not evenly.
+  const Cluster many =
+      cluster_of(graph(2, {"a0..a8", "b0..b8"},
+                       {join("0", {"a0..a8"}), join("1", {"b0..b8"}),
+                        join("a0..a8", {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8"})}));
+  CHECK(twins_as_one(many).said.empty());
 }
 
 TEST_CASE("what graphs get wrong") {
