@@ -17,6 +17,13 @@ using Data = decltype(Value::data);
 
 constexpr double kLargestNumber = 1e6;
 
+// Of what is divided, with something left for others.
+Parsed<double> parse_share(std::string_view text) {
+  const Parsed<double> factor = parse_factor(text, 0, 1);
+  if (factor && factor.value < 1) return factor;
+  return {{}, fmt::format("expected a share above 0 and below 1, found {}", in_quotes(text))};
+}
+
 // A map of one file that is being read.
 struct Place {
   std::string_view file;
@@ -187,6 +194,8 @@ class ValueReader {
         return parsed(parse_large_count(node_.text, 1, std::numeric_limits<std::int64_t>::max()));
       case factor:
         return parsed(parse_factor(node_.text, 0, 1));
+      case share:
+        return parsed(parse_share(node_.text));
       case number:
         return parsed(parse_factor(node_.text, 0, kLargestNumber));
       case bytes:

@@ -136,7 +136,7 @@ std::vector<Field> overlap_fields() {
       {"run", "overlap.sm_share", map, false, "",
        "by mesh axis (a,b: of collectives over several): the share of a device's compute that its "
        "collectives' kernels take while they run"},
-      {"run", "overlap.sm_share.*", factor, false, "0", "share of compute, below 1",
+      {"run", "overlap.sm_share.*", share, false, "0", "share of compute, below 1",
        [](RunSpec& r, V v, Problems&) {
          r.overlap.sm_share.emplace_back(Chosen<std::string>{v.key, v.key_pos, true},
                                          v.as<double>().value);

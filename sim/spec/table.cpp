@@ -16,6 +16,7 @@ constexpr std::array kTypes{
     TypeRow{FieldType::count, "count", "integer"},
     TypeRow{FieldType::large_count, "count", "integer"},
     TypeRow{FieldType::factor, "factor from 0 to 1", "number"},
+    TypeRow{FieldType::share, "share above 0 and below 1", "number"},
     TypeRow{FieldType::number, "number above 0", "number"},
     TypeRow{FieldType::position, "position from 0", "integer"},
     TypeRow{FieldType::bytes, "size (80 GiB)", "string"},

@@ -29,6 +29,7 @@ enum class FieldType : std::uint8_t {
   count,        // int, at least 1
   large_count,  // std::int64_t, at least 1
   factor,       // double in (0, 1]
+  share,        // double in (0, 1)
   number,       // double above 0
   position,     // int, from 0
   bytes,

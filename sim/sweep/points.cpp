@@ -56,7 +56,10 @@ std::optional<std::string> text_of(const Field& field, double number) {
     case FieldType::seconds:
       return with("s");
     default:
-      if (number <= 0 || (field.type == FieldType::factor && number > 1)) return std::nullopt;
+      if (number <= 0 || (field.type == FieldType::factor && number > 1) ||
+          (field.type == FieldType::share && number >= 1)) {
+        return std::nullopt;
+      }
       return exact_text(number);
   }
 }

@@ -67,6 +67,7 @@ std::string sample(const Field& field) {
     case FieldType::large_count:
       return "70553706496";
     case FieldType::factor:
+    case FieldType::share:
       return "0.5";
     case FieldType::number:
       return "2.5";
@@ -243,6 +244,7 @@ TEST_CASE("fields: every kind of number refuses what is none") {
       case FieldType::count:
       case FieldType::large_count:
       case FieldType::factor:
+      case FieldType::share:
       case FieldType::number:
       case FieldType::bytes:
       case FieldType::bandwidth:
