@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdlib>
-#include <iterator>
 #include <string>
 
 #include "base/units.h"
@@ -26,17 +23,6 @@ std::string bytes_text(double bytes) {
 std::string count_text(double count) {
   return fmt::format("{:.10g}", count);
 }
-// Four digits, thousands apart, as the scripts of the pages write it: "146,300".
-std::string rate_text(double rate) {
-  std::string text = fmt::format("{:.4g}", rate);
-  if (std::abs(rate) < 1000) return text;
-  text = fmt::format("{:.0f}", std::strtod(text.c_str(), nullptr));
-  const std::ptrdiff_t first = rate < 0 ? 1 : 0;
-  for (std::ptrdiff_t at = std::ssize(text) - 3; at > first; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
-
 // Of a share: one decimal, or the first digit of what that would show as none.
 std::string points_text(double points) {
   return std::abs(points) < 0.05 ? fmt::format("{:+.1g} points", points)

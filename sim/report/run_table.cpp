@@ -55,7 +55,7 @@ std::string speed_lines(const Run& run, const Metrics& m) {
                            *m.hfu_all_scores, {});
   if (!m.tokens_per_s) return text;
   return text + line("speed",
-                     fmt::format("{:.4g} tokens/s{}", *m.tokens_per_s,
+                     fmt::format("{} tokens/s{}", rate_text(*m.tokens_per_s),
                                  work.layers == work.model_layers ? "" : " through these layers"));
 }
 

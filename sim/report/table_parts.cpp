@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdlib>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +27,17 @@ std::string without_end(std::string text) {
 
 std::string percent(double ratio) {
   return fmt::format("{:.1f} %", 100 * ratio);
+}
+
+// As the scripts of the pages write it.
+std::string rate_text(double rate) {
+  std::string text = fmt::format("{:.4g}", rate);
+  if (std::abs(rate) < 1000) return text;
+  text = fmt::format("{:.0f}", std::strtod(text.c_str(), nullptr));
+  const std::ptrdiff_t first = rate < 0 ? 1 : 0;
+  for (std::ptrdiff_t at = std::ssize(text) - 3; at > first; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
 }
 
 std::string line(std::string_view label, std::string_view text) {
