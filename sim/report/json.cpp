@@ -117,14 +117,15 @@ class Reader : public nlohmann::json_sax<Ordered> {
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
     Object& object = std::get<Object>(open_.back()->data);
-    if (!keys_.back().insert(name).second) return fail("the key \"" + name + "\" is there twice");
+    if (!keys_.back().insert(name).second)
+      return fail("expected every key once, found \"" + name + "\" twice");
     object.emplace_back(std::move(name), Json{});
     return true;
   }
   bool parse_error(std::size_t at, const std::string&,
                    const nlohmann::detail::exception&) override {
     into_.at = at > 0 ? at - 1 : 0;
-    return fail("expected JSON");
+    return false;
   }
 
  private:
@@ -145,7 +146,7 @@ class Reader : public nlohmann::json_sax<Ordered> {
   }
 
   bool open(Json value) {
-    if (open_.size() == kDeepest) return fail("more than 64 levels");
+    if (open_.size() == kDeepest) return fail("expected at most 64 levels, found more");
     Json& here = place();
     here = std::move(value);
     open_.push_back(&here);
@@ -170,7 +171,11 @@ ParsedJson parse_json(std::string_view text) {
   ParsedJson parsed;
   Reader reader(parsed);
   const bool whole = Ordered::sax_parse(text.begin(), text.end(), &reader);
-  if (!whole && parsed.error.empty()) parsed.error = "expected JSON";
+  if (!whole && parsed.error.empty()) {
+    const bool more = parsed.at < text.size();
+    parsed.error = "expected JSON, found " +
+                   (more ? "\"" + std::string(text.substr(parsed.at, 1)) + "\"" : "the end");
+  }
   return parsed;
 }
 

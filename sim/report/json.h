@@ -49,7 +49,7 @@ std::string text_at(const Json& value, std::string_view key);  // "" when it is 
 // A document that somebody else may have written. Whole numbers that fit are integers.
 struct ParsedJson {
   Json value;
-  std::string error;   // what is wrong; empty: `value` is good
+  std::string error;   // what was expected and found; empty: `value` is good
   std::size_t at = 0;  // byte where it is wrong
 };
 // Refuses more than 64 levels and keys named twice in one object.

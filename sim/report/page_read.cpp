@@ -261,8 +261,8 @@ class Reading {
           "expected the end of the page's data, found the end of the file: it is cut off");
     ParsedJson parsed = parse_json(text.substr(from, to - from));
     if (!parsed.error.empty()) {
-      problems_.push_back({position(source_, std::min(from + parsed.at, to)),
-                           printable(parsed.error) + ", found something else", ""});
+      problems_.push_back(
+          {position(source_, std::min(from + parsed.at, to)), printable(parsed.error), ""});
       return {};
     }
     return runs_of(parsed.value);

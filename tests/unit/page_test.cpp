@@ -106,7 +106,8 @@ TEST_CASE("pages are read back: what does not fit is said") {
       {"shardsim-page-1", "shardsim-page-0",
        "expected data of the version shardsim-page-1, found \"shardsim-page-0\""},
       {"id=\"data\"", "id=\"date\"", "expected a page that shardsim wrote, found no data in it"},
-      {"\"runs\":[", "\"runs\":[[", "expected JSON, found something else"},
+      {"\"runs\":[", "\"runs\":[}", "expected JSON, found \"}\""},
+      {"\"runs\":[", "\"runs\":[],\"runs\":[", "expected every key once, found \"runs\" twice"},
       {"\"runs\":[", "\"runs\":[],\"rums\":[",
        "expected a run or schedule in the page, found none"},
       {"\"kind\":\"run\"", "\"kind\":7", "expected a text \"kind\" in runs[0], found none"},
@@ -124,7 +125,7 @@ TEST_CASE("pages are read back: what does not fit is said") {
   }
   // An index beyond what it is of: six zeroes and more as origins.
   const std::string deep = replaced(page, "\"runs\":[", "\"runs\":" + std::string(100000, '['));
-  CHECK(problem_with(deep) == "more than 64 levels, found something else");
+  CHECK(problem_with(deep) == "expected at most 64 levels, found more");
   CHECK(problem_with(page.substr(0, page.find("\"slices\""))) ==
         "expected the end of the page's data, found the end of the file: it is cut off");
   CHECK(problem_with(replaced(page, "\"track\":\"", "\"track\":\"/////w////")) != "");
