@@ -316,6 +316,11 @@ bool is_output(std::string_view option) {
   return option == "--out" || option == "--html" || option == "--svg";
 }
 
+// What concerns the terminal alone: the same files are written without it.
+bool is_for_terminal(std::string_view option) {
+  return option == "--format" || option == "--quiet" || option == "--gantt";
+}
+
 // Where output goes is left open, so that pages do not depend on where they are.
 std::string shell_line(std::span<const std::string> arguments) {
   std::string line = "shardsim";
@@ -327,7 +332,9 @@ std::string shell_line(std::span<const std::string> arguments) {
                               : argument.ends_with(".svg") ? "picture.svg"
                                                            : "out";
     const bool goes_out = is_output(option);
-    if (is_output(before)) {
+    if (before == "--format" || is_for_terminal(option)) {
+      // left out
+    } else if (is_output(before)) {
       line += std::string(" ") + place;
     } else if (goes_out && equals != std::string::npos) {
       line += " " + option + " " + place;

@@ -91,8 +91,9 @@ def check_schedules(folder):
     kinds = ["gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zbv", "dualpipe"]
     shardsim("schedule", "1f1b", *SCHEDULES, "--html", one)
     expect(data_of(one)["page"] == "timeline", "one schedule is no timeline")
-    shardsim("schedule", "1f1b", *SCHEDULES, "--svg", folder / "one.svg", "--html", one)
+    shardsim("schedule", "1f1b", "--format", "json", *SCHEDULES, "--svg", folder / "one.svg", "--html", one)
     command = shlex.split(data_of(one)["command"])
+    expect(not {"--format", "json"} & set(command), f"a command with what is for the terminal: {command}")
     expect(command[-4:] == ["--svg", "picture.svg", "--html", "page.html"], f"command: {command}")
     shardsim("schedule", *kinds, *SCHEDULES, "--html", six)
     page = data_of(six)
