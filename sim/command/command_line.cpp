@@ -120,7 +120,7 @@ void declare_repeated(CLI::App* sub, const char* name, std::vector<std::string>&
 void declare_run(CLI::App& app, RunArguments& args, Found& found) {
   CLI::App* sub =
       app.add_subcommand("run", "simulate a run file; writes figures, a timeline page and a trace");
-  sub->add_option("file", args.file, "YAML run file")->required();
+  sub->add_option("file", args.file, "YAML run file, or a name from configs/runs")->required();
   declare_repeated(sub, "--set", args.set,
                    "KEY=VALUE, e.g. cluster.topology.link.bandwidth='50 GB/s'");
   sub->add_option("--out", args.out, "output directory (default reports/out/NAME)");
@@ -146,7 +146,7 @@ void declare_run(CLI::App& app, RunArguments& args, Found& found) {
 void declare_check(CLI::App& app, RunArguments& args, Found& found) {
   CLI::App* sub = app.add_subcommand(
       "check", "read a run file and say what is wrong with it; nothing is simulated");
-  sub->add_option("file", args.file, "YAML run file")->required();
+  sub->add_option("file", args.file, "YAML run file, or a name from configs/runs")->required();
   declare_repeated(sub, "--set", args.set, "KEY=VALUE");
   declare_action(sub, args, found, check_command, check_document);
 }
@@ -277,8 +277,8 @@ void declare_phases(CLI::App& app, PhaseArguments& args, Found& found) {
 void declare_list(CLI::App& app, Arguments& args, Found& found) {
   CLI::App* list = app.add_subcommand("list", "print a table: chips, models, presets, fields, …");
   list->add_option("what", args.list.what,
-                   "chips, topologies, models, collectives, schedules, presets, fields, reports or "
-                   "schema");
+                   "chips, topologies, models, collectives, schedules, presets, runs, fields, "
+                   "reports or schema");
   list->add_option("--format", args.list.format, "text or json (default text)");
   declare_action(list, args.list, found, list_command, list_document);
 
@@ -348,7 +348,8 @@ std::string shell_line(std::span<const std::string> arguments) {
 
 void declare_sweep(CLI::App& app, Arguments& args, Found& found) {
   CLI::App* sub = app.add_subcommand("sweep", "many runs: a grid of fields, searched or replayed");
-  CLI::Option* file = sub->add_option("file", args.sweep.file, "YAML sweep file");
+  CLI::Option* file =
+      sub->add_option("file", args.sweep.file, "YAML sweep file, or a name from configs/sweeps");
   sub->add_flag("--plan", args.sweep.plan, "how many points, what is left out and why, how long");
   sub->add_option("--jobs", args.sweep.jobs, "worker processes (default: one a core)");
   sub->add_option("--db", args.sweep.db, "SQLite database (default reports/out/FILE/sweep.db)");

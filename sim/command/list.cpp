@@ -82,6 +82,16 @@ Rows list_models() {
   return rows;
 }
 
+Rows list_runs() {
+  Rows rows = {{"run", "chip", "model", "what it is"}};
+  for (const std::string& name : run_names()) {
+    const RunSpec run = load_run(data_dir() + "/configs/runs/" + name + ".yaml");
+    rows.push_back(
+        {name, run.chip_spec.name, run.model.given ? run.model_spec.name : "-", run.name.value});
+  }
+  return rows;
+}
+
 // A group of eight along one axis, two axes, and two levels, of every kind of the topology table.
 std::vector<GroupNet> sample_nets() {
   std::vector<GroupNet> nets;
@@ -200,7 +210,8 @@ constexpr ListRow kLists[] = {
     {"chips", list_chips},         {"topologies", list_topologies, list_networks},
     {"models", list_models},       {"collectives", list_collectives},
     {"schedules", list_schedules}, {"presets", list_presets},
-    {"fields", list_fields},       {"reports", list_reports}};
+    {"runs", list_runs},           {"fields", list_fields},
+    {"reports", list_reports}};
 
 const ListRow& list_named(const std::string& what) {
   for (const ListRow& list : kLists) {

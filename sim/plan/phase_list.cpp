@@ -146,7 +146,7 @@ void resolve(std::vector<Written>& written, std::vector<Problem>& problems) {
 
 std::vector<Phase> read_phases(const std::string& path, std::vector<Problem>& problems) {
   const std::size_t before = problems.size();
-  const Node root = open_yaml(path, SourcePos{}, problems);
+  const Node root = open_argument(kPhases, path, problems);
   if (problems.size() != before) return {};
   std::vector<Written> written = Reader(problems).phases(root);
   if (problems.size() != before) return {};

@@ -169,4 +169,20 @@ std::optional<std::string> locate(const Library& library, const Chosen<std::stri
   return std::nullopt;
 }
 
+Node open_argument(const Library& library, const std::string& text,
+                   std::vector<Problem>& problems) {
+  std::error_code none;
+  if (!is_path(text) && !fs::exists(text, none)) {
+    const SourcePos pos = argument_pos(std::string(library.what), text);
+    const auto path = locate(library, {text, pos, true}, problems);
+    return path ? open_yaml(*path, pos, problems) : Node{};
+  }
+  const Node root = open_yaml(text, {}, problems);
+  if (!fs::exists(text, none) && problems.back().hint.empty()) {  // nor one like it beside it
+    const std::string close = nearest(fs::path(text).stem().string(), names_in(library));
+    if (!close.empty()) problems.back().hint = fmt::format("did you mean {}?", close);
+  }
+  return root;
+}
+
 }  // namespace shardsim

@@ -24,7 +24,9 @@ inline constexpr Library kTopologies{"topology", "configs/topologies", "topologi
                                      " or a short name such as ring:8"};
 inline constexpr Library kModels{"model", "models", "models", ""};
 inline constexpr Library kBlocks{"block", "models/blocks", "blocks", ""};
-inline constexpr Library kRuns{"run", "configs/runs", "runs", ""};
+inline constexpr Library kRuns{"run", "configs/runs", "runs", " or a path"};
+inline constexpr Library kSweeps{"sweep", "configs/sweeps", "sweeps", " or a path"};
+inline constexpr Library kPhases{"list of phases", "configs/phases", "phases", " or a path"};
 
 std::vector<std::string> names_in(const Library& library);
 
@@ -43,5 +45,8 @@ std::shared_ptr<const Source> open_source(const std::string& path, const SourceP
 // The tree of a file. `wanted_at` is where its name was written (source null: the command line). A
 // node without a source means that nothing could be read; the reason is among the problems.
 Node open_yaml(const std::string& path, const SourcePos& wanted_at, std::vector<Problem>& problems);
+
+// The same of a name or path on the command line. A file that is there goes before a name.
+Node open_argument(const Library& library, const std::string& text, std::vector<Problem>& problems);
 
 }  // namespace shardsim

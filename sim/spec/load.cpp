@@ -140,7 +140,7 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides) {
 RunSpec load_run(const std::string& path, std::span<const Override> overrides,
                  FurtherProblems of_cluster) {
   Problems problems;
-  Node root = open_yaml(path, {}, problems);
+  Node root = open_argument(kRuns, path, problems);
   const bool readable = root.pos.source != nullptr;
   for (const Override& change : overrides) apply(change, root, problems);
   return load_tree(root, readable, fs::path(path).stem().string(), std::move(problems), of_cluster);

@@ -16,8 +16,8 @@ struct Override {
   std::string text;
 };
 
-// A name is looked up in configs/chips or models; a path (it has a / or ends in .yaml) written in a
-// file starts from that file's folder.
+// A name is looked up in configs/chips or models, that of the run in configs/runs; a path (it has a /
+// or ends in .yaml) written in a file starts from that file's folder.
 RunSpec load_run(const std::string& path, std::span<const Override> overrides = {});
 // `of_cluster` adds what later stages say of cluster, mesh and collectives; it is asked when the
 // file has problems, so that those of a cluster that can be read are said with them. A mesh that

@@ -383,7 +383,7 @@ std::vector<const SweepAxis*> SweepSpec::axes() const {
 SweepSpec read_sweep(const std::string& path) {
   Problems problems;
   SweepSpec spec;
-  const Node root = open_yaml(path, {}, problems);
+  const Node root = open_argument(kSweeps, path, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   RunSpec none;
   read_fields("sweep", root, none, problems);

@@ -230,6 +230,13 @@ REFUSED = [
     (["explain", RUN, "--statement", "Atn"], 2, ['"Atn"', '"Attn"']),
     (["explain", RUN, "--pass", "forwards"], 2, ['"forwards"', '"forward"']),
     (["explain", "configs/runs/fsdp-ring9.yaml"], 2, ["fsdp-ring8.yaml"]),
+    (["explain", "fsdp-ring9"], 2, ["expected a run from configs/runs or a path", 'did you mean "fsdp-ring8"?']),
+    (["run", "llama3-405b"], 2, ["run:1:1", "did you mean llama3-405b-h100-16384?"]),
+    (["check", "nothing-like-it"], 2, ["see: shardsim list runs"]),
+    (["check", "config/runs/dp-ring8.yml"], 2, ["no such file", "did you mean dp-ring8?"]),
+    (["check", "configs/"], 2, ["expected a file, found a directory"]),
+    (["sweep", "schedule", "--plan"], 2, ["a sweep from configs/sweeps or a path", "did you mean schedules?"]),
+    (["phases", "deepseek"], 2, ["did you mean deepseek-v3-cell?"]),
     ([*LEDGER, "--only", "T-gathr,T-many, T-"], 2, ["--only:1:1", '"T-gathr"', '"T-gather"', "--only:1:16"]),
     (["validate", "--rows", "tests/ledger/god.yaml"], 2, ["no such file", "good.yaml"]),
     ([*LEDGER, "--format", "csv"], 2, ['"csv"', "text, json"]),
@@ -238,7 +245,7 @@ REFUSED = [
      ["--topology:1:1", "at most 64 devices with --check, found 65"]),
 ]
 
-LISTS = ["chips", "topologies", "models", "collectives", "schedules", "presets", "fields", "reports"]
+LISTS = ["chips", "topologies", "models", "collectives", "schedules", "presets", "runs", "fields", "reports"]
 TABLES = [
     *[["list", table] for table in LISTS],
     ALL_TO_ALL,
@@ -316,7 +323,7 @@ def check_tables(shardsim):
 
 
 def check_lists_hold_the_folders(shardsim):
-    for table, folder in (("chips", "configs/chips"), ("models", "models")):
+    for table, folder in (("chips", "configs/chips"), ("models", "models"), ("runs", "configs/runs")):
         text = shardsim(["list", table]).stdout
         names = [path.stem for path in (ROOT / folder).glob("*.yaml")]
         missing = [name for name in names if not re.search(rf"^\s*{re.escape(name)}\b", text, re.M)]
