@@ -20,6 +20,7 @@
 #include "command/run.h"
 #include "command/schedule.h"
 #include "command/sweep.h"
+#include "command/tornado.h"
 #include "command/tour.h"
 #include "command/validate.h"
 #include "spec/load.h"
@@ -78,6 +79,7 @@ struct Arguments {
   SweepArguments sweep;
   ExportArguments exported;
   MergeArguments merge;
+  TornadoArguments tornado;
   std::string example = "llama3-70b-v5p-64";
 };
 
@@ -377,6 +379,16 @@ void declare_sweep(CLI::App& app, Arguments& args, Found& found) {
   merge->callback([&args, &found] { found = {[&args] { merge_command(args.merge); }, {}}; });
 }
 
+void declare_tornado(CLI::App& app, TornadoArguments& args, Found& found) {
+  CLI::App* sub =
+      app.add_subcommand("tornado", "which figure of the hardware matters to a run, most first");
+  sub->add_option("file", args.file, "YAML run file")->required();
+  sub->add_option("--by", args.by, "share by which each is made smaller and larger (default 10%)");
+  declare_repeated(sub, "--set", args.set, "KEY=VALUE");
+  declare_simulation(sub, args);
+  declare_action(sub, args, found, tornado_command, tornado_document);
+}
+
 // What --help or --version answers.
 struct Answer {
   std::string text;
@@ -401,6 +413,7 @@ Found find_command(std::span<const std::string> arguments, Arguments& args) {
   declare_list(app, args, found);
   declare_validate(app, args.validate, found);
   declare_sweep(app, args, found);
+  declare_tornado(app, args.tornado, found);
   app.add_subcommand("tour", "the headline results")->callback([&found] {
     found = {tour_command, {}};
   });

@@ -171,6 +171,10 @@ REFUSED = [
     (["run", "configs"], 2, ["configs", "directory"]),
     (["run", RUN, "--set", "layrs=1"], 2, ['"layrs"', "layers"]),
     (["run", RUN, "--set", "layers=0"], 2, ["layers"]),
+    (["tornado", RUN, "--by", "10"], 2, ["--by:1:1: expected a share up to 99 % such as 10%", '"10"']),
+    (["tornado", RUN, "--by", "100%"], 2, ["--by:1:1", '"100%"']),
+    (["tornado", RUN, "--by", "-5%", "--engine", "simgrit"], 2, ["--by:1:1", '"simgrid"']),
+    (["tornado", RUN, "--set", "layrs=1"], 2, ['"layrs"', "layers"]),
     (["run"], 2, ["file is required"]),
     (["explain"], 2, ["what is required"]),
     (["explain", " ", *SIZES], 2, ["found nothing", "'A[I_X, J]'"]),
@@ -371,6 +375,74 @@ def check_sweep(shardsim):
         expect(abs(busbw / point["busbw"] - 1) < 1e-12, f"busbw {point['busbw']}, not {busbw}")
     marked = [row["crossover"] for row in rows if row["crossover"]]
     expect(marked == ["ring instead of ring-whole"], marked)
+
+
+def tornado_figures(shardsim, *words):
+    done = shardsim(["tornado", *words, "--format", "json"])
+    expect_status(done, 0)
+    result = json.loads(done.stdout)
+    return result["base"]["step_time_s"], {one["figure"]: one for one in result["figures"]}
+
+
+def check_tornado(shardsim):
+    """Most effect first; a figure 20 % less never makes the step more than 1 / 0.8 as long."""
+    base, figures = tornado_figures(shardsim, "configs/runs/levels-2x8-h100.yaml", "--by", "20%")
+    swings = [one["swing_s"] for one in figures.values()]
+    expect(swings == sorted(swings, reverse=True) and swings[0] > 0, f"order: {swings}")
+    expect(sorted(figures) == ["chip peak bf16", "ib bandwidth", "ib latency", "memory bandwidth", "memory size",
+                               "nvlink bandwidth", "nvlink latency"], f"figures: {sorted(figures)}")
+    for name, one in figures.items():
+        less, more = one["less"]["step_time_s"], one["more"]["step_time_s"]
+        rounding = 1e-9 * base
+        expect(base / 1.2 - rounding <= min(less, more), f"{name}: {less}, {base}, {more}")
+        expect(max(less, more) <= base / 0.8 + rounding, f"{name}: {less}, {base}, {more}")
+        if name.endswith("latency"):
+            less, more = more, less
+        expect(less >= base - rounding and base >= more - rounding, f"{name}: {less}, {base}, {more}")
+        expect(abs(one["swing_s"] - abs(less - more)) <= 1e-12 * base, f"{name}: {one}")
+    size = figures["memory size"]
+    expect(size["swing_s"] == 0 and
+           abs(size["more"]["memory_left_bytes"] - size["less"]["memory_left_bytes"] - 0.4 * 80e9) < 1, f"{size}")
+
+
+def check_tornado_says_what_no_longer_fits(shardsim):
+    """A layer that takes 3.1 GiB fits 80 GB, not a hundredth of that."""
+    done = shardsim(["tornado", "configs/runs/levels-2x8-h100.yaml", "--by", "99%", "--engine", "ideal"])
+    expect_status(done, 0)
+    expect("\nless of memory size: the run no longer fits\n" in done.stdout, done.stdout)
+
+
+def check_tornado_is_a_run(shardsim):
+    """A changed figure is the run with that figure written so: of the chip, of a link, an efficiency."""
+    run = "configs/runs/megatron-ring8.yaml"
+
+    def step(*sets):
+        done = shardsim(["run", run, "--format", "json", *(word for one in sets for word in ("--set", one))])
+        expect_status(done, 0)
+        return json.loads(done.stdout)["step_time_s"]
+
+    chip = (ROOT / "configs/chips/h100-sxm.yaml").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        def changed(number, old, new):
+            expect(old in chip, f"{old} is no figure of the chip")
+            path = pathlib.Path(folder) / f"{number}.yaml"
+            path.write_text(chip.replace(old, new))
+            return f"cluster.chip={path}"
+
+        measured = "cluster.variant=measured"
+        _, nominal = tornado_figures(shardsim, run, "--by", "20%")
+        base, varied = tornado_figures(shardsim, run, "--by", "20%", "--set", measured)
+        rows = [
+            (nominal, "link bandwidth", "less", step("cluster.topology.link.bandwidth=80 GB/s")),
+            (nominal, "chip peak bf16", "more", step(changed(1, "bf16: 989 TFLOP/s", "bf16: 1186.8 TFLOP/s"))),
+            (nominal, "memory bandwidth", "less", step(changed(2, "bandwidth: 3350 GB/s", "bandwidth: 2680 GB/s"))),
+            (varied, "compute efficiency", "less",
+             step(changed(3, "compute: 0.8028", "compute: 0.64224"), measured)),
+            (varied, "memory efficiency", "more", base),  # it is 1, the most there is
+        ]
+        for figures, name, way, expected in rows:
+            found = figures[name][way]["step_time_s"]
+            expect(abs(found - expected) <= 1e-12 * expected, f"{name}, {way}: {found}, expected {expected}")
 
 
 def check_explain_bytes(shardsim):
