@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Bundles the pages of reports/template/ into a C++ source. usage: bundle.py OUT.cc [--esbuild PATH]
 
-Each page (timeline, compare, index) is page.html with one style sheet and one script, minified by
+Each page (timeline, compare, index, sweep) is page.html with one style sheet and one script, minified by
 esbuild, which finds d3 where Debian's node-d3 has it. The Content-Security-Policy allows these two
 and nothing else: they are named by their hashes. What differs from page to page (@TITLE@, @STATIC@,
 @DATA@) the program fills in; sim/report/page_skeleton.h says how. Same input, same bytes out.
@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 TEMPLATE = pathlib.Path(__file__).resolve().parent / "template"
-PAGES = ["compare", "index", "timeline"]
+PAGES = ["compare", "index", "sweep", "timeline"]
 SLOTS = {"@TITLE@": "title", "@STATIC@": "content", "@DATA@": "data"}
 LINE = 1000  # bytes of a C++ literal in one line
 

@@ -78,6 +78,7 @@ struct Arguments {
   ValidateArguments validate;
   SweepArguments sweep;
   ExportArguments exported;
+  ReportArguments report;
   MergeArguments merge;
   TornadoArguments tornado;
   std::string example = "llama3-70b-v5p-64";
@@ -365,8 +366,12 @@ void declare_sweep(CLI::App& app, Arguments& args, Found& found) {
   out->add_flag("--json", args.exported.json, "all rows, a list of objects");
   out->add_option("--point", args.exported.point, "the run file of this point");
   out->callback([&args, &found] { found = {[&args] { export_command(args.exported); }, {}}; });
-  sub->callback([&args, &found, out, file] {
-    if (out->parsed()) return;
+  CLI::App* page = sub->add_subcommand("report", "a page of a database: tables and pictures");
+  page->add_option("db", args.report.db, "database of a sweep")->required();
+  page->add_option("--html", args.report.html, "the page, a file")->required();
+  page->callback([&args, &found] { found = {[&args] { report_command(args.report); }, {}}; });
+  sub->callback([&args, &found, out, page, file] {
+    if (out->parsed() || page->parsed()) return;
     if (file->count() == 0) throw CLI::RequiredError("file");
     found = {[&args] { sweep_command(args.sweep); }, {}};
     if (args.sweep.plan) found.document = [&args] { return sweep_document(args.sweep); };

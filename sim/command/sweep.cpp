@@ -15,6 +15,7 @@
 #include "sweep/plan_sweep.h"
 #include "sweep/run_sweep.h"
 #include "sweep/summary.h"
+#include "sweep/sweep_page.h"
 
 namespace shardsim {
 
@@ -144,6 +145,17 @@ void export_command(const ExportArguments& args) {
   if (args.point) return print(run_of_point(store, *args.point));
   if (args.csv) return export_csv(store, print);
   export_json(store, print);
+}
+
+void report_command(const ReportArguments& args) {
+  const Store store = Store::open(args.db, false);
+  std::error_code none;
+  if (std::filesystem::equivalent(args.db, args.html, none)) {
+    throw ConfigError({{argument_pos("--html", args.html),
+                        "expected another file than the database, found the database", ""}});
+  }
+  write_files({{args.html, sweep_page(store)}});
+  print(fmt::format("wrote {}\nnext: open it in a browser\n", args.html));
 }
 
 void merge_command(const MergeArguments& args) {

@@ -22,6 +22,10 @@ struct ExportArguments {
   bool csv = false, json = false;
 };
 
+struct ReportArguments {
+  std::string db, html;
+};
+
 struct MergeArguments {
   std::string into, format = "text";
   std::vector<std::string> shards;
@@ -32,6 +36,7 @@ struct MergeArguments {
 void sweep_command(const SweepArguments& args);
 Json sweep_document(const SweepArguments& args);
 void export_command(const ExportArguments& args);
+void report_command(const ReportArguments& args);
 void merge_command(const MergeArguments& args);
 
 }  // namespace shardsim

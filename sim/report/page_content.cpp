@@ -164,6 +164,16 @@ std::string html_text(std::string_view text) {
   return html;
 }
 
+std::string table_content(std::string_view caption,
+                          const std::vector<std::vector<std::string>>& rows) {
+  TableRows cells;
+  for (const std::vector<std::string>& row : rows) {
+    cells.emplace_back();
+    for (const std::string& text : row) cells.back().push_back({text, cells.back().size() > 0});
+  }
+  return table(caption, cells);
+}
+
 std::string heading(std::string_view title) {
   return "<h1>" + html_text(title) + "</h1>\n";
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/json.h"
 
@@ -14,6 +15,9 @@ std::string html_text(std::string_view text);
 
 std::string heading(std::string_view title);              // <h1>
 std::string command_content(const std::string& command);  // "" for none
+// The first row is the head; all but the first column are numbers. "" for a head alone.
+std::string table_content(std::string_view caption,
+                          const std::vector<std::vector<std::string>>& rows);
 
 // Of a summary.json or an element of `schedule --format json`: its figures, ranks, collectives (the
 // first kMostCollectivesShown, as it says) and assumptions; what it has of them.

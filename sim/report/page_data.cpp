@@ -219,13 +219,9 @@ Object page_run(const ScheduleRun& run, Json summary, const std::string& command
   return page;
 }
 
-std::string page_json(const PageData& data) {
+std::string data_block(const Json& json) {
   std::string text;
-  append_json(text, Object{{"schema", kPageSchema},
-                           {"page", data.page},
-                           {"title", data.title},
-                           {"command", data.command},
-                           {"runs", data.runs}});
+  append_json(text, json);
   std::string safe;
   safe.reserve(text.size());
   for (const char c : text) {
@@ -236,6 +232,14 @@ std::string page_json(const PageData& data) {
     }
   }
   return safe;
+}
+
+std::string page_json(const PageData& data) {
+  return data_block(Object{{"schema", kPageSchema},
+                           {"page", data.page},
+                           {"title", data.title},
+                           {"command", data.command},
+                           {"runs", data.runs}});
 }
 
 }  // namespace shardsim

@@ -42,6 +42,7 @@ struct PageData {
   Array runs;
 };
 // For a data block: no `<` in it, so that no tag ends or begins there.
+std::string data_block(const Json& json);
 std::string page_json(const PageData& data);
 
 }  // namespace shardsim

@@ -118,4 +118,11 @@ std::string datum_text(const Datum& cell) {
   return "";
 }
 
+Json datum_json(const Datum& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
+  if (const auto* number = std::get_if<double>(&cell)) return *number;
+  return nullptr;
+}
+
 }  // namespace shardsim

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/json.h"
 #include "sweep/points.h"
 #include "sweep/result_columns.h"
 #include "sweep/store.h"
@@ -29,5 +30,6 @@ struct ResultReader {
 
 // "8", "0.5", "h100-sxm"; empty: null.
 std::string datum_text(const Datum& cell);
+Json datum_json(const Datum& cell);
 
 }  // namespace shardsim

@@ -33,12 +33,6 @@ std::string fact(const Store& store, const std::string& key) {
   return at == store.facts().end() ? "" : at->second;
 }
 
-Objective objective_of(const Store& store) {
-  for (const Objective one : {Objective::tokens_per_s_per_chip, Objective::cost_per_token})
-    if (fact(store, "objective") == to_text(one)) return one;
-  return Objective::step_time;
-}
-
 std::vector<std::string> axis_columns(const Store& store) {
   std::vector<std::string> names;
   for (const StoreColumn& column : store.columns())
@@ -70,7 +64,7 @@ Standing standing_of(const Store& store) {
 }
 
 std::string time_text(const std::optional<double>& time_s) {
-  return time_s ? fine_text(Seconds{*time_s}) : "-";
+  return time_s ? to_text(Seconds{*time_s}) : "-";
 }
 
 std::string share_text(const std::optional<double>& share) {
@@ -116,8 +110,21 @@ constexpr std::array kParts = {std::pair{ResultFigure::compute, "computing"},
                                std::pair{ResultFigure::bubble, "waiting for other ranks"},
                                std::pair{ResultFigure::rest, "idle"}};
 
-// "Point 7 takes 1.2 s less than point 3: computing -0.1 s, exposed communication -1.1 s."
-std::string why_text(const Standing& standing) {
+// "tp 8 instead of 4, recompute none instead of full"
+std::string differences_text(const Store& store, const Ranked& winner, const Ranked& second) {
+  const std::vector<std::string> names = axis_columns(store);
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (winner.axes[i] == second.axes[i]) continue;
+    text += fmt::format("{}{} {} instead of {}", text.empty() ? "" : ", ", names[i].substr(5),
+                        winner.axes[i], second.axes[i]);
+  }
+  return text;
+}
+
+// "Point 7 takes 1.2 s less than point 3: computing -0.1 s, exposed communication -1.1 s; it has
+// tp 8 instead of 4."
+std::string why_text(const Store& store, const Standing& standing) {
   if (standing.best.size() < 2) return "";
   const PointResult& winner = standing.best[0].result;
   const PointResult& second = standing.best[1].result;
@@ -136,6 +143,8 @@ std::string why_text(const Standing& standing) {
                          fine_text(Seconds{std::fabs(change)}));
   }
   if (!parts.empty()) text += ": " + parts;
+  const std::string differences = differences_text(store, standing.best[0], standing.best[1]);
+  if (!differences.empty()) text += "; it has " + differences;
   return "why: " + text + "\n";
 }
 
@@ -147,20 +156,6 @@ std::string counts_text(const Standing& standing) {
                         to_text(static_cast<PointStatus>(i)));
   }
   return text;
-}
-
-Json json_of(const Datum& datum) {
-  if (const auto* text = std::get_if<std::string>(&datum)) return *text;
-  if (const auto* whole = std::get_if<std::int64_t>(&datum)) return *whole;
-  if (const auto* number = std::get_if<double>(&datum)) return *number;
-  return nullptr;
-}
-
-std::vector<std::string> exported(const Store& store) {
-  std::vector<std::string> names;
-  for (const StoreColumn& column : store.columns())
-    if (column.name != "run_yaml" && column.name != "version") names.push_back(column.name);
-  return names;
 }
 
 // RFC 4180.
@@ -177,16 +172,36 @@ constexpr std::size_t kPiece = 1 << 16;  // bytes written at once
 
 }  // namespace
 
-std::string sweep_text(const Store& store) {
+Objective objective_of(const Store& store) {
+  for (const Objective one : {Objective::tokens_per_s_per_chip, Objective::cost_per_token})
+    if (fact(store, "objective") == to_text(one)) return one;
+  return Objective::step_time;
+}
+
+std::vector<std::string> exported_columns(const Store& store) {
+  std::vector<std::string> names;
+  for (const StoreColumn& column : store.columns())
+    if (column.name != "run_yaml" && column.name != "version") names.push_back(column.name);
+  return names;
+}
+
+SweepSummary summary_of(const Store& store) {
   const Standing standing = standing_of(store);
-  std::string text = fmt::format("{}: {}\n", fact(store, "name"), counts_text(standing));
-  if (standing.best.empty())
+  return {fact(store, "name"), fact(store, "objective"), counts_text(standing),
+          table_of(store, standing), why_text(store, standing)};
+}
+
+std::string sweep_text(const Store& store) {
+  const SweepSummary summary = summary_of(store);
+  std::string text = fmt::format("{}: {}\n", summary.name, summary.counts);
+  if (summary.best.size() < 2)
     return text + "no point was replayed to its end and met all constraints\n";
-  text += fmt::format("\nbest by {}\n{}\n{}", fact(store, "objective"),
-                      rows_text(table_of(store, standing)), why_text(standing));
+  text +=
+      fmt::format("\nbest by {}\n{}\n{}", summary.objective, rows_text(summary.best), summary.why);
   return text + fmt::format(
-                    "next: shardsim sweep export {} --point {} > run.yaml; shardsim run run.yaml\n",
-                    store.path(), standing.best.front().result.point);
+                    "next: shardsim sweep export {} --point {} > run.yaml; shardsim run run.yaml\n"
+                    "      shardsim sweep report {} --html sweep.html   all points as a page\n",
+                    store.path(), summary.best[1].front(), store.path());
 }
 
 Json sweep_json(const Store& store) {
@@ -207,14 +222,17 @@ Json sweep_json(const Store& store) {
     }
     best.push_back(std::move(point));
   }
-  return Object{{"schema", kSchema},           {"name", fact(store, "name")},
-                {"db", store.path()},          {"objective", fact(store, "objective")},
-                {"points", std::move(counts)}, {"best", std::move(best)},
-                {"why", why_text(standing)}};
+  return Object{{"schema", kSchema},
+                {"name", fact(store, "name")},
+                {"db", store.path()},
+                {"objective", fact(store, "objective")},
+                {"points", std::move(counts)},
+                {"best", std::move(best)},
+                {"why", why_text(store, standing)}};
 }
 
 void export_csv(const Store& store, const std::function<void(const std::string&)>& write) {
-  const std::vector<std::string> names = exported(store);
+  const std::vector<std::string> names = exported_columns(store);
   std::string text = fmt::format("{}\n", fmt::join(names, ","));
   store.each(names, [&](const Row& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -230,12 +248,12 @@ void export_csv(const Store& store, const std::function<void(const std::string&)
 }
 
 void export_json(const Store& store, const std::function<void(const std::string&)>& write) {
-  const std::vector<std::string> names = exported(store);
+  const std::vector<std::string> names = exported_columns(store);
   std::string text = "[";
   bool first = true;
   store.each(names, [&](const Row& row) {
     Object object;
-    for (std::size_t i = 0; i < row.size(); ++i) object.emplace_back(names[i], json_of(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) object.emplace_back(names[i], datum_json(row[i]));
     text += first ? "\n" : ",\n";
     first = false;
     append_json(text, Json(std::move(object)));

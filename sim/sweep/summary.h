@@ -5,11 +5,26 @@
 
 #include "report/json.h"
 #include "sweep/store.h"
+#include "sweep/sweep_spec.h"
 
 namespace shardsim {
 
+struct SweepSummary {
+  std::string name, objective;
+  std::string counts;                          // "12 ok, 3 invalid"
+  std::vector<std::vector<std::string>> best;  // a head, then the best points
+  std::string why;                             // a line, or nothing
+};
+SweepSummary summary_of(const Store& store);
+
+// By which the points are compared.
+Objective objective_of(const Store& store);
+
 std::string sweep_text(const Store& store);
 Json sweep_json(const Store& store);
+
+// Columns of all that is exported: without run_yaml and version.
+std::vector<std::string> exported_columns(const Store& store);
 
 // All rows, without what each was run from: run_yaml and version. `write` takes pieces of the text.
 void export_csv(const Store& store, const std::function<void(const std::string&)>& write);

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 NEEDED = {"chromium": "chromium", "chromedriver": "chromium-driver"}  # command: Debian package
 
 MODULES = ["palette_test", "pages_test", "navigation_test", "controls_test", "keyboard_test",
-           "looks_test", "program_test", "speed_test"]
+           "looks_test", "program_test", "sweep_test", "speed_test"]
 
 
 def missing_packages():

@@ -175,6 +175,9 @@ REFUSED = [
     (["tornado", RUN, "--by", "100%"], 2, ["--by:1:1", '"100%"']),
     (["tornado", RUN, "--by", "-5%", "--engine", "simgrit"], 2, ["--by:1:1", '"simgrid"']),
     (["tornado", RUN, "--set", "layrs=1"], 2, ['"layrs"', "layers"]),
+    (["sweep", "report", "no/such.db", "--html", "x.html"], 2, ["no/such.db: no such file"]),
+    (["sweep", "report", "no/such.db"], 2, ["--html is required"]),
+    (["sweep", "report", RUN, "--html", "x.html"], 2, ["expected the database of a sweep"]),
     (["run"], 2, ["file is required"]),
     (["explain"], 2, ["what is required"]),
     (["explain", " ", *SIZES], 2, ["found nothing", "'A[I_X, J]'"]),
@@ -375,6 +378,41 @@ def check_sweep(shardsim):
         expect(abs(busbw / point["busbw"] - 1) < 1e-12, f"busbw {point['busbw']}, not {busbw}")
     marked = [row["crossover"] for row in rows if row["crossover"]]
     expect(marked == ["ring instead of ring-whole"], marked)
+
+
+UNITS_S = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def check_sweep_says_why(shardsim):
+    """The best ten, and how the parts of the winner's step differ from the next one's: as exported."""
+    with tempfile.TemporaryDirectory() as folder:
+        db = str(pathlib.Path(folder) / "s.db")
+        said = shardsim(["sweep", "configs/sweeps/tp-link-bandwidth.yaml", "--db", db, "--quiet"])
+        expect_status(said, 0)
+        rows = list(csv.DictReader(shardsim(["sweep", "export", db, "--csv"]).stdout.splitlines()))
+    best = sorted((row for row in rows if row["status"] == "ok"),
+                  key=lambda row: (float(row["step_time_s"]), int(row["point"])))
+    table = said.stdout.split("best by step_time\n")[1].split("\n\n")[0].splitlines()
+    numbers = [line.split()[0] for line in table[1:] if not line.startswith(" ")]
+    expect(numbers == [row["point"] for row in best[:10]], f"the best ten: {numbers}")
+    why = re.search(r"^why: point (\d+) takes (\S+) (\S+) less than point (\d+): (.*); it has (.*)$", said.stdout, re.M)
+    expect(why is not None, f"no reason: {said.stdout}")
+    winner, second = best[:2]
+    expect([why[1], why[4]] == [winner["point"], second["point"]], why[0])
+    parts = dict(re.findall(r"(computing|exposed communication) ([+-]\S+ \S+)", why[5].replace(",", " ,")))
+    gain = float(second["step_time_s"]) - float(winner["step_time_s"])
+    figures = [("gain", f"{why[2]} {why[3]}", gain)]
+    for name, column in (("computing", "compute_s"), ("exposed communication", "exposed_comm_s")):
+        change = float(winner[column]) - float(second[column])
+        if change != 0:
+            figures.append((name, parts[name], change))
+    expect(len(figures) > 1, why[0])
+    for name, text, expected in figures:
+        number, unit = text.split()
+        found = float(number) * UNITS_S[unit]  # printed with four digits or 0.1 ns
+        expect(abs(found - expected) <= 1e-3 * abs(expected) + 1e-10, f"{name}: {text}, expected {expected} s")
+    changed = [column for column in rows[0] if column.startswith("axis_") and winner[column] != second[column]]
+    expect(len(changed) == why[6].count(" instead of "), f"{changed}: {why[6]}")
 
 
 def tornado_figures(shardsim, *words):
