@@ -67,8 +67,9 @@ export const byObjective = (sweep) => (a, b) =>
   (sweep.objective.more ? -1 : 1) * (valueOf(a, sweep.objective) - valueOf(b, sweep.objective)) ||
   a.number - b.number;
 
-// Values of a column in their order: numbers by size, texts as they come.
-export function valuesOf(points, column) {
+// Values of a column in their order: numbers by size, texts as the points are numbered.
+export function valuesOf(unsorted, column) {
+  const points = column.isNumber ? unsorted : [...unsorted].sort((a, b) => a.number - b.number);
   const values = [...new Set(points.map((point) => valueOf(point, column)))].filter((v) => v !== null);
   return column.isNumber ? values.sort((a, b) => a - b) : values;
 }

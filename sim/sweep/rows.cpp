@@ -5,21 +5,31 @@
 #include <algorithm>
 
 #include "base/must.h"
+#include "base/units.h"
 #include "base/version.h"
 
 namespace shardsim {
 namespace {
 
+template <class Quantity>
+std::string quantity_text(double value) {
+  return to_text(Quantity{value});
+}
+
 struct Unit {
   FieldType type;
   std::string_view suffix;
+  std::string (*text)(double);
 };
-constexpr std::array kUnits = {Unit{FieldType::bytes, "_bytes"},
-                               Unit{FieldType::bandwidth, "_bytes_per_s"},
-                               Unit{FieldType::seconds, "_s"}};
+constexpr std::array kUnits = {
+    Unit{FieldType::bytes, "_bytes", quantity_text<Bytes>},
+    Unit{FieldType::bandwidth, "_bytes_per_s", quantity_text<BytesPerSec>},
+    Unit{FieldType::seconds, "_s", quantity_text<Seconds>},
+};
+constexpr std::string_view kAxis = "axis_";
 
 std::string axis_column(const std::string& name, const Field* row) {
-  std::string column = "axis_" + name;
+  std::string column = std::string(kAxis) + name;
   for (const Unit& unit : kUnits)
     if (row != nullptr && row->type == unit.type) column += unit.suffix;
   return column;
@@ -28,6 +38,12 @@ std::string axis_column(const std::string& name, const Field* row) {
 bool is_quantity(const Field* row) {
   return row != nullptr && std::any_of(kUnits.begin(), kUnits.end(),
                                        [&](const Unit& unit) { return unit.type == row->type; });
+}
+
+const Unit* unit_of(std::string_view column) {
+  for (const Unit& unit : kUnits)
+    if (column.ends_with(unit.suffix)) return &unit;
+  return nullptr;
 }
 
 bool is_whole(ResultFigure figure) {
@@ -109,6 +125,20 @@ void ResultReader::write(const PointResult& result, Row& row) const {
   row[reason] = result.reason.empty() ? Datum{} : Datum{result.reason};
   for (std::size_t i = 0; i < figures.size(); ++i)
     row[figures[i]] = result.figures[i] ? Datum{*result.figures[i]} : Datum{};
+}
+
+std::string axis_label(std::string_view column) {
+  if (const Unit* unit = unit_of(column)) column.remove_suffix(unit->suffix.size());
+  return std::string(column.substr(kAxis.size()));
+}
+
+std::string axis_text(std::string_view column, const Datum& cell) {
+  const Unit* const unit = unit_of(column);
+  if (const auto* whole = std::get_if<std::int64_t>(&cell); unit != nullptr && whole != nullptr)
+    return unit->text(static_cast<double>(*whole));
+  if (const auto* number = std::get_if<double>(&cell); unit != nullptr && number != nullptr)
+    return unit->text(*number);
+  return datum_text(cell);
 }
 
 std::string datum_text(const Datum& cell) {

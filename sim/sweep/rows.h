@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/json.h"
@@ -27,6 +28,10 @@ struct ResultReader {
   std::size_t status = 0, reason = 0, yaml = 0;
   std::vector<std::size_t> figures;
 };
+
+// For tables, of a column axis_…: "bandwidth" of axis_bandwidth_bytes_per_s, and "450 GB/s".
+std::string axis_label(std::string_view column);
+std::string axis_text(std::string_view column, const Datum& cell);
 
 // "8", "0.5", "h100-sxm"; empty: null.
 std::string datum_text(const Datum& cell);

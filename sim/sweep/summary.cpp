@@ -16,11 +16,16 @@
 namespace shardsim {
 namespace {
 
+// Of an axis: as stored, and as a table shows it.
+struct AxisCell {
+  std::string value, text;
+};
+
 // A point of the table: what is shown of its row.
 struct Ranked {
   double score = 0;
   PointResult result;
-  std::vector<std::string> axes;
+  std::vector<AxisCell> axes;
 };
 
 struct Standing {
@@ -53,8 +58,11 @@ Standing standing_of(const Store& store) {
     if (result.status != PointStatus::ok || !score) return;
     if (out.best.size() >= top && *score >= out.best.back().score) return;
     Ranked one{*score, std::move(result), {}};
-    for (std::size_t i = 0; i < row.size(); ++i)
-      if (store.columns()[i].name.starts_with("axis_")) one.axes.push_back(datum_text(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string& name = store.columns()[i].name;
+      if (name.starts_with("axis_"))
+        one.axes.push_back({datum_text(row[i]), axis_text(name, row[i])});
+    }
     const auto at = std::upper_bound(out.best.begin(), out.best.end(), one.score,
                                      [](double s, const Ranked& r) { return s < r.score; });
     out.best.insert(at, std::move(one));
@@ -78,27 +86,32 @@ std::string objective_text(Objective objective, const PointResult& result) {
   return figure ? fmt::format("{:.5g}", *figure) : "-";
 }
 
+// "9.018 GiB"; "92.3 GiB, too much" when the chip has less.
+std::string memory_text(const PointResult& result) {
+  const auto peak = result[ResultFigure::peak_memory];
+  if (!peak) return "-";
+  return to_text(Bytes{*peak}) +
+         (result[ResultFigure::fits_memory].value_or(1) == 0 ? ", too much" : "");
+}
+
 Rows table_of(const Store& store, const Standing& standing) {
   const Objective objective = objective_of(store);
   Rows rows = {{"point"}};
-  for (const std::string& name : axis_columns(store)) rows.front().push_back(name.substr(5));
+  for (const std::string& name : axis_columns(store)) rows.front().push_back(axis_label(name));
   if (objective != Objective::step_time) rows.front().emplace_back(to_text(objective));
-  for (const char* name : {"step", "compute", "exposed", "bubble", "mfu", "memory", "fits"})
+  for (const char* name : {"step", "compute", "exposed", "bubble", "mfu", "memory"})
     rows.front().emplace_back(name);
   for (const Ranked& one : standing.best) {
     const PointResult& r = one.result;
     std::vector<std::string> row = {fmt::format("{}", r.point)};
-    row.insert(row.end(), one.axes.begin(), one.axes.end());
+    for (const AxisCell& axis : one.axes) row.push_back(axis.text);
     if (objective != Objective::step_time) row.push_back(objective_text(objective, r));
     row.push_back(time_text(r[ResultFigure::step_time]));
     row.push_back(time_text(r[ResultFigure::compute]));
     row.push_back(time_text(r[ResultFigure::exposed]));
     row.push_back(time_text(r[ResultFigure::bubble]));
     row.push_back(share_text(r[ResultFigure::mfu]));
-    row.push_back(r[ResultFigure::peak_memory] ? to_text(Bytes{*r[ResultFigure::peak_memory]})
-                                               : "-");
-    row.emplace_back(
-        r[ResultFigure::fits_memory] ? (*r[ResultFigure::fits_memory] != 0 ? "yes" : "no") : "-");
+    row.push_back(memory_text(r));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -110,14 +123,16 @@ constexpr std::array kParts = {std::pair{ResultFigure::compute, "computing"},
                                std::pair{ResultFigure::bubble, "waiting for other ranks"},
                                std::pair{ResultFigure::rest, "idle"}};
 
+constexpr double kRounding = 1e-9;  // of a step: no difference
+
 // "tp 8 instead of 4, recompute none instead of full"
 std::string differences_text(const Store& store, const Ranked& winner, const Ranked& second) {
   const std::vector<std::string> names = axis_columns(store);
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (winner.axes[i] == second.axes[i]) continue;
-    text += fmt::format("{}{} {} instead of {}", text.empty() ? "" : ", ", names[i].substr(5),
-                        winner.axes[i], second.axes[i]);
+    if (winner.axes[i].value == second.axes[i].value) continue;
+    text += fmt::format("{}{} {} instead of {}", text.empty() ? "" : ", ", axis_label(names[i]),
+                        winner.axes[i].text, second.axes[i].text);
   }
   return text;
 }
@@ -128,19 +143,20 @@ std::string why_text(const Store& store, const Standing& standing) {
   if (standing.best.size() < 2) return "";
   const PointResult& winner = standing.best[0].result;
   const PointResult& second = standing.best[1].result;
-  const double gain =
-      second[ResultFigure::step_time].value_or(0) - winner[ResultFigure::step_time].value_or(0);
+  const double step = winner[ResultFigure::step_time].value_or(0);
+  const double gain = second[ResultFigure::step_time].value_or(0) - step;
   std::string text =
-      gain == 0 ? fmt::format("point {} takes as long as point {}", winner.point, second.point)
-                : fmt::format("point {} takes {} {} than point {}", winner.point,
-                              fine_text(Seconds{std::fabs(gain)}), gain > 0 ? "less" : "more",
-                              second.point);
+      std::fabs(gain) <= kRounding * step
+          ? fmt::format("point {} takes as long as point {}", winner.point, second.point)
+          : fmt::format("point {} takes {} {} than point {}", winner.point,
+                        to_text(Seconds{std::fabs(gain)}), gain > 0 ? "less" : "more",
+                        second.point);
   std::string parts;
   for (const auto& [figure, name] : kParts) {
     const double change = winner[figure].value_or(0) - second[figure].value_or(0);
-    if (change == 0) continue;
+    if (std::fabs(change) <= kRounding * step) continue;
     parts += fmt::format("{}{} {}{}", parts.empty() ? "" : ", ", name, change < 0 ? "-" : "+",
-                         fine_text(Seconds{std::fabs(change)}));
+                         to_text(Seconds{std::fabs(change)}));
   }
   if (!parts.empty()) text += ": " + parts;
   const std::string differences = differences_text(store, standing.best[0], standing.best[1]);
@@ -214,7 +230,7 @@ Json sweep_json(const Store& store) {
   Array best;
   for (const Ranked& one : standing.best) {
     Object point = {{"point", static_cast<std::int64_t>(one.result.point)}};
-    for (std::size_t i = 0; i < axes.size(); ++i) point.emplace_back(axes[i], one.axes[i]);
+    for (std::size_t i = 0; i < axes.size(); ++i) point.emplace_back(axes[i], one.axes[i].value);
     const auto rows = figure_rows();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto& figure = one.result.figures[i];
