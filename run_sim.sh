@@ -47,6 +47,10 @@ install_missing() {
     need_tool chromium chromium
     need_tool chromedriver chromium-driver
     need_library python3-selenium
+    need_tool slurmctld slurmctld
+    need_tool slurmd slurmd
+    need_tool sbatch slurm-client
+    need_tool munged munge
   fi
   if [ "$1" = bench ]; then need_library libbenchmark-dev; fi
   if [ "$1" = test ]; then need_tool rsvg-convert librsvg2-bin; fi

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/problem.h"
+#include "base/program.h"
 #include "base/version.h"
 #include "command/arguments.h"
 #include "command/collective.h"
@@ -305,16 +306,6 @@ void declare_validate(CLI::App& app, ValidateArguments& args, Found& found) {
   sub->callback([&args, &found] { found = {[&args] { validate_command(args); }, {}}; });
 }
 
-// As a shell reads it back: in single quotes where that is needed.
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
 bool is_output(std::string_view option) {
   return option == "--out" || option == "--html" || option == "--svg";
 }
@@ -358,6 +349,12 @@ void declare_sweep(CLI::App& app, Arguments& args, Found& found) {
   sub->add_option("--db", args.sweep.db, "SQLite database (default reports/out/FILE/sweep.db)");
   sub->add_flag("--resume", args.sweep.resume, "go on with the database of the same sweep");
   sub->add_option("--shard", args.sweep.shard, "i/n: only every n-th point, from 0/n to n-1/n");
+  sub->add_flag("--slurm", args.sweep.slurm,
+                "submit one array job of Slurm, a task for each shard");
+  sub->add_option("--shards", args.sweep.shards, "with --slurm: how many (default 8)");
+  sub->add_option("--out", args.sweep.out,
+                  "with --slurm: directory of databases and logs (default reports/out/FILE)");
+  sub->add_option("sbatch", args.sweep.sbatch, "with --slurm, after --: options of sbatch");
   sub->add_flag("--quiet", args.sweep.quiet, "no progress on stderr");
   sub->add_option("--format", args.sweep.format, "text or json (default text)");
   CLI::App* out = sub->add_subcommand("export", "rows of a database, or the run of one point");

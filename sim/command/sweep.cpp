@@ -14,6 +14,7 @@
 #include "sweep/merge.h"
 #include "sweep/plan_sweep.h"
 #include "sweep/run_sweep.h"
+#include "sweep/slurm.h"
 #include "sweep/summary.h"
 #include "sweep/sweep_page.h"
 
@@ -22,6 +23,8 @@ namespace shardsim {
 namespace {
 
 constexpr int kMostJobs = 1024;
+constexpr int kShards = 8;
+constexpr int kMostShards = 100'000;  // tasks of an array; Slurm's MaxArraySize may be less
 
 Run simulate_point(const RunSpec& spec, const Prepared& prepared, const LowerOptions& lowering,
                    const EngineRow& engine) {
@@ -52,8 +55,12 @@ Shard shard_of(const std::optional<std::string>& text, std::vector<Problem>& pro
   return {index.value, count.value};
 }
 
+std::string default_folder(const std::string& file) {
+  return "reports/out/" + std::filesystem::path(file).stem().string();
+}
+
 std::string default_db(const std::string& file, const Shard& shard) {
-  const std::string folder = "reports/out/" + std::filesystem::path(file).stem().string();
+  const std::string folder = default_folder(file);
   return shard.count == 1 ? folder + "/sweep.db"
                           : fmt::format("{}/shard-{}-of-{}.db", folder, shard.index, shard.count);
 }
@@ -69,18 +76,20 @@ SweepOptions options_of(const SweepArguments& args, std::vector<Problem>& proble
   return options;
 }
 
+Problem no_keep(const SearchSpec& search) {
+  return {search.keep_pos,
+          "search.keep: expected none with shards, found one: which points are the best "
+          "share is known only when all are screened",
+          ""};
+}
+
 // Shares of all points are not known to a shard.
 void check_shard(const SweepArguments& args, const SweepSpec& spec, const PointList& list,
                  const Shard& shard) {
   if (!args.shard) return;
   std::vector<Problem> problems;
-  if (spec.search && spec.search->keep && shard.count > 1) {
-    problems.push_back(
-        {spec.search->keep_pos,
-         "search.keep: expected none with --shard, found one: which points are the best "
-         "share is known only when all are screened",
-         ""});
-  }
+  if (spec.search && spec.search->keep && shard.count > 1)
+    problems.push_back(no_keep(*spec.search));
   if (static_cast<std::size_t>(shard.index) >= list.points.size()) {
     problems.push_back(
         {argument_pos("--shard", *args.shard),
@@ -89,6 +98,46 @@ void check_shard(const SweepArguments& args, const SweepSpec& spec, const PointL
          ""});
   }
   throw_if_any(problems);
+}
+
+// Options that go with --slurm only, or never with it.
+void check_slurm(const SweepArguments& args, std::vector<Problem>& problems) {
+  const auto refuse = [&](bool given, const char* option, const char* message) {
+    if (given) problems.push_back({argument_pos("sweep", option), message, ""});
+  };
+  if (args.slurm) {
+    const char* const own = "expected none with --slurm, found one: each task has its own";
+    refuse(args.db.has_value(), "--db", own);
+    refuse(args.shard.has_value(), "--shard", own);
+    refuse(args.resume, "--resume", own);
+    refuse(args.plan, "--plan", "expected --plan or --slurm, found both");
+    return;
+  }
+  const char* const slurm = "expected --slurm with it, found none";
+  refuse(args.shards.has_value(), "--shards", slurm);
+  refuse(args.out.has_value(), "--out", slurm);
+  refuse(!args.sbatch.empty(), args.sbatch.empty() ? "" : args.sbatch.front().c_str(), slurm);
+}
+
+void submit(const SweepArguments& args, const SweepSpec& spec) {
+  std::vector<Problem> problems;
+  const Candidates candidates(spec);
+  const PointList list = list_points(spec, candidates);
+  const int points = static_cast<int>(std::min<std::size_t>(list.points.size(), kMostShards));
+  const int shards =
+      count_of("--shards", args.shards, points, problems).value_or(std::min(kShards, points));
+  if (spec.search && spec.search->keep && shards > 1) problems.push_back(no_keep(*spec.search));
+  throw_if_any(problems);
+  const std::string folder =
+      std::filesystem::absolute(args.out ? *args.out : default_folder(args.file))
+          .lexically_normal()
+          .string();
+  require_writable_directory(folder);
+  const SlurmJob job{std::filesystem::absolute(args.file).lexically_normal().string(), folder,
+                     shards, args.jobs.value_or(""), args.sbatch};
+  const Submitted submitted = submit_sweep(job, spec, list);
+  print(args.format == "json" ? to_json(submitted_json(job, submitted))
+                              : submitted_text(job, submitted));
 }
 
 // The sweep carried out; its database.
@@ -110,6 +159,7 @@ Read read_arguments(const SweepArguments& args) {
   std::vector<Problem> problems;
   require_format(args.format, problems);
   SweepOptions options = options_of(args, problems);
+  check_slurm(args, problems);
   throw_if_any(problems);
   return {read_sweep(args.file), std::move(options)};
 }
@@ -118,6 +168,7 @@ Read read_arguments(const SweepArguments& args) {
 
 void sweep_command(const SweepArguments& args) {
   const Read read = read_arguments(args);
+  if (args.slurm) return submit(args, read.spec);
   if (args.plan) {
     const SweepPlan plan = plan_sweep(read.spec, Candidates(read.spec), simulate_point);
     print(args.format == "json" ? to_json(plan_json(read.spec, plan, read.options.jobs))

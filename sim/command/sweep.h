@@ -12,8 +12,9 @@ namespace shardsim {
 // As written on the command line.
 struct SweepArguments {
   std::string file, format = "text";
-  std::optional<std::string> jobs, db, shard;
-  bool resume = false, plan = false, quiet = false;
+  std::optional<std::string> jobs, db, shard, shards, out;
+  std::vector<std::string> sbatch;  // options of it
+  bool resume = false, plan = false, quiet = false, slurm = false;
 };
 
 struct ExportArguments {

@@ -24,22 +24,6 @@ namespace {
 constexpr std::array<std::string_view, 5> kIdentity = {"fingerprint", "grain", "version", "shard",
                                                        "points"};
 
-void require_same(const Store& store, const std::map<std::string, std::string>& facts) {
-  for (const std::string_view key : kIdentity) {
-    const auto there = store.facts().find(std::string(key));
-    const std::string found = there == store.facts().end() ? "none" : there->second;
-    const std::string& wanted = facts.at(std::string(key));
-    if (found == wanted) continue;
-    throw ConfigError(
-        {{argument_pos("--db", store.path()),
-          key == "fingerprint"
-              ? fmt::format("expected a database of this sweep, found one of another: \"{}\"",
-                            printable(store.facts().at("name")))
-              : fmt::format("expected {} {}, found {}", key, wanted, printable(found)),
-          "choose another --db"}});
-  }
-}
-
 std::vector<std::uint64_t> of_shard(const std::vector<std::uint64_t>& points, const Shard& shard) {
   std::vector<std::uint64_t> mine;
   for (std::size_t i = static_cast<std::size_t>(shard.index); i < points.size();
@@ -208,6 +192,22 @@ std::map<std::string, std::string> facts_of(const SweepSpec& spec, const PointLi
       {"top", fmt::format("{}", spec.search ? spec.search->top : 10)},
       {"finished", "0"}};
   return facts;
+}
+
+void require_same(const Store& store, const std::map<std::string, std::string>& facts) {
+  for (const std::string_view key : kIdentity) {
+    const auto there = store.facts().find(std::string(key));
+    const std::string found = there == store.facts().end() ? "none" : there->second;
+    const std::string& wanted = facts.at(std::string(key));
+    if (found == wanted) continue;
+    throw ConfigError(
+        {{argument_pos("--db", store.path()),
+          key == "fingerprint"
+              ? fmt::format("expected a database of this sweep, found one of another: \"{}\"",
+                            printable(store.facts().at("name")))
+              : fmt::format("expected {} {}, found {}", key, wanted, printable(found)),
+          "choose another --db"}});
+  }
 }
 
 Store run_sweep(const SweepSpec& spec, const Candidates& candidates, const PointList& list,

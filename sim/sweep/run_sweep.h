@@ -28,9 +28,10 @@ struct SweepOptions {
   bool quiet = false;
 };
 
-// What a database must say to be of this sweep.
+// What a database says of its sweep, and that this one says it: throws ConfigError.
 std::map<std::string, std::string> facts_of(const SweepSpec& spec, const PointList& list,
                                             const Shard& shard);
+void require_same(const Store& store, const std::map<std::string, std::string>& facts);
 
 // Throws ConfigError, std::runtime_error (a full disk), and Interrupted after Ctrl-C: all that was
 // done is stored. The store comes back with every point of the shard settled.

@@ -65,6 +65,14 @@ std::string quoted(const std::string& name) {
 
 }  // namespace
 
+bool is_being_written(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool held = ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(file);
+  return held;
+}
+
 struct Store::State {
   std::string path;
   Database db;
@@ -178,31 +186,54 @@ const std::vector<StoreColumn>& Store::columns() const {
   return state_->columns;
 }
 
+namespace {
+
+[[noreturn]] void refuse_existing(const std::string& path) {
+  refuse(path, fmt::format("expected no file of this name, found {}", path),
+         "--resume goes on with it; or choose another --db");
+}
+
+// Gives the file its name unless there is one of that name by now.
+void give_name(const std::string& made, const std::string& path) {
+  if (::link(made.c_str(), path.c_str()) == 0) {
+    ::unlink(made.c_str());
+    return;
+  }
+  const int error = errno;
+  if (error == EEXIST) {
+    ::unlink(made.c_str());
+    refuse_existing(path);
+  }
+  std::filesystem::rename(made, path);  // a file system without links
+}
+
+}  // namespace
+
 Store Store::create(const std::string& path, std::span<const StoreColumn> columns,
                     const std::map<std::string, std::string>& facts) {
-  if (std::filesystem::exists(path))
-    refuse(path, fmt::format("expected no file of this name, found {}", path),
-           "--resume goes on with it; or choose another --db");
+  if (std::filesystem::exists(path)) refuse_existing(path);
   auto state = std::make_unique<State>();
-  state->path = path;
+  state->path = fmt::format("{}.new-{}", path, getpid());
   state->facts = facts;
   state->facts["format"] = kFormat;
   state->columns.assign(columns.begin(), columns.end());
+  std::filesystem::remove(state->path);
   state->open_file(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   std::string list;
   for (std::size_t i = 0; i < columns.size(); ++i)
     list += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(columns[i].name),
                         i == 0 ? "INTEGER PRIMARY KEY" : columns[i].type);
   state->execute(
-      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; BEGIN;"
+      "PRAGMA journal_mode=MEMORY; BEGIN;"
       "CREATE TABLE sweep(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
       "CREATE TABLE points(" +
       list + ");");
   Store store(std::move(state));
   for (const auto& [key, value] : store.state_->facts) store.set_fact(key, value);
   store.state_->execute("COMMIT");
-  store.state_->begin_writing();
-  return store;
+  store.state_->db.reset();
+  give_name(store.state_->path, path);
+  return open(path, true);
 }
 
 Store Store::open(const std::string& path, bool write) {

@@ -20,6 +20,9 @@ namespace shardsim {
 using Datum = std::variant<std::monostate, std::int64_t, double, std::string>;
 using Row = std::vector<Datum>;
 
+// Whether a process has the database open for writing.
+bool is_being_written(const std::string& path);
+
 struct StoreColumn {
   std::string name;
   std::string type;  // of SQLite: INTEGER, REAL, TEXT or NUMERIC (a number where it is one)
@@ -27,8 +30,9 @@ struct StoreColumn {
 
 class Store {
  public:
-  // A new database. Throws ConfigError when there is a file, std::runtime_error when it cannot be
-  // made. The first column is the number of the point, by which rows are told apart.
+  // A new database, made under another name: it is there whole or not at all. Throws ConfigError
+  // when there is a file, std::runtime_error when it cannot be made. The first column is the number
+  // of the point, by which rows are told apart.
   static Store create(const std::string& path, std::span<const StoreColumn> columns,
                       const std::map<std::string, std::string>& facts);
   // One that is there. Throws ConfigError when it is no database of a sweep, std::runtime_error
