@@ -65,8 +65,7 @@ OpGraph graph_of(std::string_view bytes) {
   return graph;
 }
 
-// `on_this_stack`: an engine is made already, on this thread.
-Timeline replay_in_child(const OpGraph& graph, bool on_this_stack) {
+Timeline replay_in_child(const OpGraph& graph) {
   const SharedSeconds start(graph.size()), end(graph.size());
   std::ranges::fill(start.values(), kNever);
   std::ranges::fill(end.values(), kNever);
@@ -74,26 +73,42 @@ Timeline replay_in_child(const OpGraph& graph, bool on_this_stack) {
   std::atomic<std::uint64_t>& ended = shared.values().front();
   Progress progress("operations replayed", graph.size());
   run_in_child([&] { run_simgrid(graph, start.values(), end.values(), ended); },
-               [&] { progress.at(ended.load(std::memory_order_relaxed)); }, on_this_stack);
+               [&] { progress.at(ended.load(std::memory_order_relaxed)); });
   return {.start = {start.values().begin(), start.values().end()},
           .end = {end.values().begin(), end.values().end()}};
 }
 
-// Graphs in; a byte that says whether times or a message follow, out.
+// What a callback of SimGrid costs is paid by every later engine: with so many it is a twentieth.
+constexpr int kGraphsOfAChild = 200;
+
+// Graphs in, times out, until there are no more or the child has done its share.
 void serve_graphs(int socket) {
-  while (const auto request = receive_message(socket)) {
+  for (int i = 0; i < kGraphsOfAChild; ++i) {
+    const auto request = receive_message(socket);
+    if (!request) return;
+    const OpGraph graph = graph_of(*request);
+    std::vector<Seconds> start(graph.size(), kNever), end(graph.size(), kNever);
+    std::atomic<std::uint64_t> ended = 0;
+    run_simgrid(graph, start, end, ended);
     std::string answer;
+    put(true, answer);
+    put_list(start, answer);
+    put_list(end, answer);
+    if (!send_message(socket, answer) || !renew_engine()) return;
+  }
+}
+
+// One child after the other. One that dies owes an answer: what it died of.
+void keep_serving(int socket) {
+  while (has_bytes(socket)) {
     try {
-      const Timeline timeline = replay_in_child(graph_of(*request), true);
-      put(true, answer);
-      put_list(timeline.start, answer);
-      put_list(timeline.end, answer);
+      run_in_child([&] { serve_graphs(socket); }, [] {}, true);
     } catch (const std::exception& error) {
-      answer.clear();
+      std::string answer;
       put(false, answer);
       put_list(std::string(error.what()), answer);
+      if (!send_message(socket, answer)) return;
     }
-    if (!send_message(socket, answer)) return;
   }
 }
 
@@ -106,7 +121,7 @@ void serve_graphs(int socket) {
   run_on_large_stack([&] {
     make_engine();
     for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);  // SimGrid has its own
-    serve_graphs(socket);
+    keep_serving(socket);
   });
   _exit(0);
 }
@@ -158,7 +173,7 @@ class ReadyEngine {
 
 Timeline replay_in_process(const OpGraph& graph) {
   return ready_engine >= 0 && graph.size() <= kSentOps ? ask_ready_engine(graph)
-                                                       : replay_in_child(graph, false);
+                                                       : replay_in_child(graph);
 }
 
 void with_engine_ready(const std::function<void()>& work) {

@@ -11,6 +11,8 @@
 //   - links have no latency: SimGrid would share bandwidth in inverse proportion to it.
 #include "replay/simgrid.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -309,19 +311,11 @@ class Replayer {
         ended_(ended) {}
 
   void run() {
-    s4u::Engine::on_time_advance_cb([this](double) { on_date(); });
     for (std::uint32_t op = 0; op < graph_.size(); ++op)
       if (missing_[op] == 0) ready_.push_back(op);
     start_ready();
     engine_.run();
   }
-
- private:
-  struct Date {
-    Seconds when;
-    std::uint32_t op;
-    auto operator<=>(const Date&) const = default;  // ties by id
-  };
 
   // The clock has moved on, flows have ended or the timer's date has come.
   void on_date() {
@@ -334,6 +328,13 @@ class Replayer {
     }
     start_ready();
   }
+
+ private:
+  struct Date {
+    Seconds when;
+    std::uint32_t op;
+    auto operator<=>(const Date&) const = default;  // ties by id
+  };
 
   // What is due, then what is ready because of it, until this date has no more. (A compute whose
   // end has moved to now is due at once: SimGrid would not stop at its present date again.)
@@ -430,10 +431,27 @@ class Replayer {
 };
 
 // That of this process or, after a fork, of its parent: as good as new while nothing has run in
-// it. Never deleted: the process ends by _exit, and taking an engine down serves nobody.
-const Engine& the_engine() {
-  static const Engine& engine = *new Engine(new_engine());
+// it. Never deleted: the process ends by _exit.
+Engine& the_engine() {
+  static Engine& engine = *new Engine(new_engine());
   return engine;
+}
+
+// Who replays. SimGrid keeps callbacks for good, over engines: there is one, for whoever it is.
+Replayer* replayer = nullptr;
+
+void listen_to_time() {
+  static const bool listens = [] {
+    s4u::Engine::on_time_advance_cb([](double) { replayer->on_date(); });
+    return true;
+  }();
+  must(listens, "the callback is there once");
+}
+
+// EngineImpl::now_, which no header shows: taking an engine down does not set it back. Dates that
+// begin elsewhere than at 0 would be rounded in another way.
+double* simgrid_clock() {
+  return static_cast<double*>(dlsym(RTLD_DEFAULT, "_ZN7simgrid6kernel10EngineImpl4now_E"));
 }
 
 }  // namespace
@@ -442,9 +460,27 @@ void make_engine() {
   the_engine();
 }
 
+bool renew_engine() {
+  double* const clock = simgrid_clock();
+  if (clock == nullptr) return false;
+  Engine& engine = the_engine();
+  engine.execs.clear();
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  engine.simgrid->shutdown();  // "users are not supposed to"
+#pragma GCC diagnostic pop
+  *clock = 0;
+  engine = new_engine();
+  return true;
+}
+
 void run_simgrid(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
                  std::atomic<std::uint64_t>& ended) {
-  Replayer(graph, the_engine(), start, end, ended).run();
+  Replayer one(graph, the_engine(), start, end, ended);
+  replayer = &one;
+  listen_to_time();
+  one.run();
+  replayer = nullptr;
 }
 
 }  // namespace shardsim

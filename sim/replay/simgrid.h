@@ -1,4 +1,6 @@
 // The door to SimGrid: replays a graph on this process's one and only engine.
+//
+// An engine runs one graph. After that the process ends, or takes it down and makes a new one.
 #pragma once
 
 #include <atomic>
@@ -12,10 +14,15 @@ namespace shardsim {
 // The engine, on this thread, before it is needed. Replaces the handler of SIGINT.
 void make_engine();
 
+// A new engine in place of the one that has run, as good as the first: its clock is at 0. False:
+// this build of SimGrid does not give us the clock, and nothing has changed.
+// REQUIRES: the same thread as make_engine.
+bool renew_engine();
+
 // Writes when each op starts and ends, and how many have ended so far; an op that never does keeps
 // what was there.
-// REQUIRES: check(graph) is empty, cycles aside; the process has not called this before and ends
-// by _exit afterwards (run_in_child); the stack is large.
+// REQUIRES: check(graph) is empty, cycles aside; the engine has run nothing; the process ends by
+// _exit (run_in_child); the stack is large.
 void run_simgrid(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
                  std::atomic<std::uint64_t>& ended);
 
