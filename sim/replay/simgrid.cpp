@@ -114,14 +114,10 @@ std::vector<s4u::Host*> make_hosts(s4u::NetZone& zone, const std::string& prefix
   return hosts;
 }
 
-Model& network_of(const s4u::NetZone& zone) {
-  return dynamic_cast<Model&>(*zone.get_network_model());
-}
-
 Platform make_platform(const OpGraph& graph, s4u::NetZone& zone) {
   const std::vector<RouteId> routes = used_routes(graph);
   const auto side = static_cast<std::size_t>(std::ceil(std::sqrt(routes.size())));
-  Platform out{.network = &network_of(zone),
+  Platform out{.network = dynamic_cast<Model*>(zone.get_network_model()),
                .rows = make_hosts(zone, "r", side),
                .columns = make_hosts(zone, "c", side),
                .place = std::vector<std::size_t>(graph.route_offset.size() - 1)};
@@ -263,26 +259,12 @@ class HeldComputes {
   std::map<OpId, std::vector<Change>> changes_;
 };
 
-// An engine that has run nothing, with what every replay needs: two thirds of the page faults of
-// a small one.
+// An engine that has run nothing, with what every replay needs.
 struct Engine {
   s4u::Engine* simgrid = nullptr;
   s4u::NetZone* zone = nullptr;
   std::vector<s4u::ExecPtr> execs;
 };
-
-// The first flow makes tables of half a megabyte in SimGrid: one is started, and dropped again.
-// (Its Exec stays for ever, since it knows an action that is gone.)
-void warm_up(s4u::NetZone& zone, const s4u::ExecPtr& exec) {
-  const std::vector<s4u::Host*> hosts = make_hosts(zone, "warm", 2);
-  s4u::Link* link = zone.create_link("warm", 1.0);
-  link->seal();
-  zone.add_route(hosts[0]->get_netpoint(), hosts[1]->get_netpoint(), nullptr, nullptr,
-                 {s4u::LinkInRoute(link)}, /*symmetrical=*/false);
-  exec->set_hosts(hosts)->set_bytes_amounts({0, 1, 0, 0})->start();
-  network_of(zone).get_started_action_set()->front().unref();
-  new s4u::ExecPtr(exec);
-}
 
 Engine new_engine() {
   constexpr std::size_t kFlowsAtFirst = 64;
@@ -290,7 +272,6 @@ Engine new_engine() {
   out.simgrid = &start_engine();
   out.zone = s4u::create_full_zone("net");
   out.execs = make_execs(kFlowsAtFirst);
-  warm_up(*out.zone, make_execs(1).front());
   return out;
 }
 
