@@ -108,7 +108,10 @@ struct Chain {
 // A closed path is gone round from anywhere; of an open one the root's place counts.
 Chain chain_of(const CollectiveAsk& ask, const GroupNet& net) {
   Chain c;
-  c.two_ports = std::none_of(net.axes.begin(), net.axes.end(),
+  // A device under the switches of a graph sends both ways over its link to them, too.
+  const bool under_switches = net.graph != nullptr && !net.graph->switches.empty();
+  c.two_ports = !under_switches &&
+                std::none_of(net.axes.begin(), net.axes.end(),
                              [](const GroupAxis& axis) { return axis.wiring == Wiring::star; });
   c.all_reduce = there_and_back(ask.kind);
   const bool closed = has_cycle(net);
