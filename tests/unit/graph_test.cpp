@@ -190,6 +190,20 @@ TEST_CASE("every kind has an algorithm on a graph, over all of it or parts") {
   }
 }
 
+TEST_CASE("under a graph's switches no closed form that auto compares is far below the replay") {
+  const Cluster made = cluster_of(two_spines());
+  const auto ratio = [](const Ended& ended) { return ended.what.analytic.v / ended.time.v; };
+  for (const Collective kind : collective_kinds()) {
+    if (kind == Collective::collective_permute) continue;
+    const Ended ended = run(made, kind);
+    CAPTURE(to_text(kind));
+    CAPTURE(ended.what.algorithm);
+    CHECK(ratio(ended) > 0.9);
+  }
+  // Both of its ways pass a device's one link.
+  CHECK(ratio(run(made, Collective::all_reduce, "chain")) > 0.9);
+}
+
 TEST_CASE("a degraded link: hand-computed times") {
   // ring-oneway: every step waits for the slow link, 7 shards of V/8 at 10 GB/s.
   const Cluster slow = overridden("ring-oneway:8", {slower("x+", {{"x", 3, {}}}, 10)});
