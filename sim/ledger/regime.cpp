@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/csv.h"
 #include "base/must.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -104,10 +105,10 @@ std::string csv(const std::vector<RegimePoint>& points) {
       "network,kind,devices,bytes,textbook_s,simulated_s,textbook_off,within_5_percent,algorithm,"
       "command\n";
   for (const RegimePoint& point : points) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},\"{}\"\n", point.network, point.kind,
-                        point.devices, exact_text(point.bytes), exact_text(point.textbook_s),
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", point.network, point.kind, point.devices,
+                        exact_text(point.bytes), exact_text(point.textbook_s),
                         exact_text(point.time_s), exact_text(off(point)),
-                        mark_of(point) == '.' ? 1 : 0, point.algorithm, point.command);
+                        mark_of(point) == '.' ? 1 : 0, point.algorithm, csv_field(point.command));
   }
   return text;
 }

@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "base/csv.h"
+#include "base/problem.h"
 #include "report/reports.h"
 
 namespace shardsim {
@@ -126,9 +128,9 @@ std::vector<std::pair<std::string, std::string>> commands_of(const RowResult& ro
 
 std::string details_of(const RowResult& row) {
   const LedgerRow& is = *row.row;
-  std::string text =
-      fmt::format("{}{}: {}{}\n", is.id, is.group.empty() ? "" : fmt::format(" ({})", is.group),
-                  outcome_text(row), row.failures.empty() ? "" : ", and this row FAILS");
+  std::string text = fmt::format(
+      "{}{}: {}{}\n", is.id, is.group.empty() ? "" : fmt::format(" ({})", printable(is.group)),
+      outcome_text(row), row.failures.empty() ? "" : ", and this row FAILS");
   text += indented("statement", is.statement) + indented("source", is.source);
   if (!is.why.empty()) text += indented("why", is.why);
   if (is.status == RowStatus::repeat) text += indented("same as", is.same_as);
@@ -231,15 +233,6 @@ std::string markdown(const LedgerResult& result) {
   return text;
 }
 
-std::string quoted(std::string_view text) {
-  std::string safe = "\"";
-  for (const char c : text) {
-    if (c == '"') safe += '"';
-    safe += c;
-  }
-  return safe + "\"";
-}
-
 std::string csv(const LedgerResult& result) {
   std::string text =
       "id,group,verdict,recorded,point,simulated,claim,within,claim_holds,condition,exact,book,"
@@ -247,16 +240,16 @@ std::string csv(const LedgerResult& result) {
   for (const RowResult& row : result.rows) {
     const std::string recorded =
         row.row->status == RowStatus::simulated ? std::string(to_text(row.row->verdict)) : "";
-    const std::string head = fmt::format("{},{},{},{}", row.row->id, quoted(row.row->group),
+    const std::string head = fmt::format("{},{},{},{}", row.row->id, csv_field(row.row->group),
                                          outcome_text(row), recorded);
     if (row.points.empty()) text += head + ",,,,,,,,,,\n";
     for (const JudgedPoint& point : row.points) {
       text += fmt::format(
-          "{},{},{},{},{},{},{},{},{},{},{}\n", head, quoted(point.name),
+          "{},{},{},{},{},{},{},{},{},{},{}\n", head, csv_field(point.name),
           exact_text(point.simulated), exact_text(point.claim), exact_text(point.within),
           point.holds ? 1 : 0, point.condition ? (*point.condition ? "1" : "0") : "",
           point.exact ? exact_text(*point.exact) : "", point.book ? exact_text(*point.book) : "",
-          quoted(point.unit), quoted(fmt::format("{}", fmt::join(point.failures, "; "))));
+          csv_field(point.unit), csv_field(fmt::format("{}", fmt::join(point.failures, "; "))));
     }
   }
   return text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/problem.h"
 #include "report/reports.h"
 
 namespace shardsim {
@@ -52,9 +53,11 @@ std::string assumption_lines(std::span<const std::string> assumptions) {
   return text;
 }
 
-std::string rows_text(const Rows& rows) {
+std::string rows_text(const Rows& given) {
+  Rows rows = given;
   std::vector<std::size_t> width;
-  for (const auto& row : rows) {
+  for (auto& row : rows) {
+    std::transform(row.begin(), row.end(), row.begin(), printable);
     width.resize(std::max(width.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/csv.h"
 #include "base/problem.h"
 #include "base/units.h"
 #include "report/reports.h"
@@ -174,16 +175,6 @@ std::string counts_text(const Standing& standing) {
   return text;
 }
 
-// RFC 4180.
-std::string csv_text(const Datum& datum) {
-  const auto* text = std::get_if<std::string>(&datum);
-  if (text == nullptr || text->find_first_of(",\"\r\n") == std::string::npos)
-    return datum_text(datum);
-  std::string out = "\"";
-  for (const char c : *text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
 constexpr std::size_t kPiece = 1 << 16;  // bytes written at once
 
 }  // namespace
@@ -209,7 +200,7 @@ SweepSummary summary_of(const Store& store) {
 
 std::string sweep_text(const Store& store) {
   const SweepSummary summary = summary_of(store);
-  std::string text = fmt::format("{}: {}\n", summary.name, summary.counts);
+  std::string text = fmt::format("{}: {}\n", printable(summary.name), summary.counts);
   if (summary.best.size() < 2)
     return text + "no point was replayed to its end and met all constraints\n";
   text +=
@@ -253,7 +244,7 @@ void export_csv(const Store& store, const std::function<void(const std::string&)
   store.each(names, [&](const Row& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0) text += ',';
-      text += csv_text(row[i]);
+      text += csv_field(datum_text(row[i]));
     }
     text += '\n';
     if (text.size() < kPiece) return;

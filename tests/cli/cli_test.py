@@ -576,6 +576,23 @@ def check_summary_keys(shardsim):
     expect(trace["traceEvents"], "trace.json has no events")
 
 
+def check_hostile_rows(shardsim):
+    """Texts of rows come out of ledger.csv as they went in."""
+    hostile = ["=1+2, \"x\"\n<script>alert(1)</script>", "@SUM(A1)", "-few,\nmore"]
+    text = (ROOT / "tests/ledger/good.yaml").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = pathlib.Path(folder) / "rows.yaml"
+        at = text.index("  - id: T-gather\n")
+        row = text[at:text.index("\n  - id:", at + 1)]
+        for key, value in zip(("group", "unit", "name"), hostile):
+            row = re.sub(rf"{key}: [^,}}\n]+", lambda _: f"{key}: {json.dumps(value)}", row)
+        rows.write_text("rows:\n" + row + "\n")
+        done = shardsim(["validate", "--rows", rows, "--only", "T-gather", "--out", folder])
+        expect_status(done, 0)
+        read = list(csv.DictReader(open(pathlib.Path(folder) / "ledger.csv", newline=""), strict=True))
+        expect(read and {row["point"] for row in read} == {hostile[2]}, f"points: {read}")
+
+
 def check_ledger(shardsim):
     """Rows as recorded: status 0 and their files, the same twice; a wrong record: status 3, files all the same."""
     only = ["--only", "T-gather,T-all-to-all,T-printed,T-again,T-never"]

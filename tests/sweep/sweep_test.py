@@ -5,6 +5,7 @@
 """
 import argparse
 import csv
+import io
 import json
 import os
 import pathlib
@@ -313,6 +314,18 @@ def test_exports(folder):
         assert list(a) == list(b)
         for key, value in a.items():
             assert ("" if value is None else value) == (type(value)(b[key]) if value is not None else b[key]), key
+
+
+def test_hostile_names(folder):
+    """Texts come out of the CSV as they went in, and a table on the terminal keeps its lines."""
+    names = ["=1+2", "+a,b", '-"q"', "@two\nlines", "<script>alert(1)</script>", " blanks ", "cr\r", "\x1b[31m"]
+    db = pathlib.Path(folder) / "a.db"
+    text = f"name: {json.dumps(names[2])}\n{BASE}axes: {{name: {json.dumps(names)}, parallel.tp: [8]}}\n"
+    printed = sweep(file_in(folder, text), "--db", db, "--jobs", 1).stdout
+    assert "\x1b" not in printed and "@two\\x0Alines" in printed, printed
+    exported = subprocess.run([binary, "sweep", "export", db, "--csv"], capture_output=True, check=True).stdout
+    read = list(csv.DictReader(io.StringIO(exported.decode(), newline=""), strict=True))
+    assert [row["axis_name"] for row in read] == names, read
 
 
 def test_sample_is_drawn_by_its_seed(folder):

@@ -162,7 +162,7 @@ TEST_CASE("a comparison: differences to the first, relative or in points") {
 TEST_CASE("gzip: the same bytes twice, much less than repetition takes") {
   const std::string text(3'000'000, 'x');
   CHECK(gzip(text) == gzip(text));
-  CHECK(gzip(text).size() < 10'000);
+  CHECK(gzip(text).size() < text.size() / 200);
   CHECK(gzip("").substr(0, 3) == "\x1f\x8b\x08");
   CHECK(gzip("").substr(4, 4) == std::string(4, '\0'));  // no time
 }
