@@ -19,7 +19,8 @@ import { Toolbar } from './toolbar.js';
 const KEYS_HELP =
   'Wheel or pinch zooms, a drag pans, a click selects. Keys in the chart: arrows pan and scroll, ' +
   'plus and minus zoom, 0 or f fits all, / searches. Enter starts at the first slice in view, ' +
-  'then Tab and Shift+Tab walk, Enter selects, Escape leaves.';
+  'then Tab and Shift+Tab walk, Enter selects, Escape leaves. A bubble has its cause ' +
+  'written in it; where that does not fit, point at it.';
 const LEAST_FOCUS_WIDTH = 24;  // px; narrower ones are zoomed to
 
 export class App {

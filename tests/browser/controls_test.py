@@ -134,6 +134,8 @@ class Controls(unittest.TestCase):
             if bubble["rank"] == 1:
                 title, lines = self.hover("bubble", index)
                 self.assertEqual((title, lines["why"]), ("bubble", self.data.texts.list[bubble["text"]]))
+        self.assertIn("where that does not fit, point at it", self.browser.js(
+            "return document.getElementById('keys').innerText"))
 
     def row(self, kind, number=0):
         rows = [one for one in self.browser.probe("rows") if one["type"] == kind]
