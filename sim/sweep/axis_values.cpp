@@ -136,7 +136,7 @@ class RangeReader {
 
 }  // namespace
 
-std::vector<Node> axis_nodes(const Node& node, const std::string& name,
+std::vector<Node> axis_nodes(const Node& node, const std::string& name, bool may_repeat,
                              std::vector<Problem>& problems) {
   if (looks_like_range(node)) return RangeReader(node, name, problems).read();
   if (node.kind != NodeKind::list) return {node};
@@ -152,7 +152,7 @@ std::vector<Node> axis_nodes(const Node& node, const std::string& name,
                                  : std::vector<Node>{entry.node};
     for (Node& one : some) {
       const std::string text = flow_text(one);
-      if (seen.insert(text).second) {
+      if (seen.insert(text).second || may_repeat) {
         nodes.push_back(std::move(one));
       } else {
         problems.push_back(

@@ -13,8 +13,8 @@ namespace shardsim {
 inline constexpr std::size_t kMostValues = 1'000'000;  // of an axis
 
 // The items of a list, ranges in it expanded, or of one range, or one value. Appends what is wrong:
-// an empty list or range, a step that leads nowhere, the same value twice.
-std::vector<Node> axis_nodes(const Node& node, const std::string& name,
+// an empty list or range, a step that leads nowhere, the same value twice unless it may repeat.
+std::vector<Node> axis_nodes(const Node& node, const std::string& name, bool may_repeat,
                              std::vector<Problem>& problems);
 
 }  // namespace shardsim

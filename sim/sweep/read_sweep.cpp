@@ -125,7 +125,23 @@ class SweepReader {
     }
     if (map.kind == NodeKind::map && map.entries.empty())
       refuse(map.pos, "zip: expected axes, found an empty map");
+    check_differ(group);
     if (!group.axes.empty()) into_.groups.push_back(std::move(group));
+  }
+
+  // A value may come again in one axis of a zip, beside another one in the others.
+  void check_differ(const AxisGroup& group) {
+    if (group.axes.empty()) return;
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      std::string all;
+      for (const SweepAxis& one : group.axes) all += (all.empty() ? "" : ", ") + one.values[i].text;
+      if (!seen.insert(all).second)
+        refuse(group.axes.back().values[i].node.pos,
+               fmt::format("zip: expected values that differ in one axis at least, found a second "
+                           "({})",
+                           all));
+    }
   }
 
   // The name of an axis, or problems at its key.
@@ -176,14 +192,24 @@ class SweepReader {
     if (variable) out.name = entry.key;
     if (!variable) out.row = field_of(field, field_pos, in, out.field);
     if (!variable && out.row == nullptr) return out;
-    for (Node& node : axis_nodes(*values, fmt::format("{}.{}", in, entry.key), problems_)) {
-      if (out.row != nullptr) check_value(*out.row, field, node, problems_);
+    const std::string name = fmt::format("{}.{}", in, entry.key);
+    for (Node& node : axis_nodes(*values, name, in == "zip", problems_)) {
+      if (out.row != nullptr) check_once(*out.row, field, node);
       AxisValue value{std::move(node), "", {}};
       value.text = value.node.kind == NodeKind::scalar ? value.node.text : flow_text(value.node);
       value.number = number_of(out.row, value.node);
       out.values.push_back(std::move(value));
     }
     return out;
+  }
+
+  // The values of a range stand in one place, and are refused for one reason: it is said of the
+  // first.
+  void check_once(const Field& row, const std::string& field, const Node& node) {
+    std::vector<Problem> found;
+    check_value(row, field, node, found);
+    if (found.empty() || !refused_.insert({node.pos.line, node.pos.column}).second) return;
+    problems_.insert(problems_.end(), found.begin(), found.end());
   }
 
   // {field: …, values: …}; returns the field, if there is one.
@@ -339,6 +365,7 @@ class SweepReader {
   SweepSpec& into_;
   Problems& problems_;
   std::set<std::string> names_, fields_, used_;
+  std::set<std::pair<int, int>> refused_;  // line and column of values
   std::vector<std::pair<std::string, SourcePos>> only_names_;
 };
 

@@ -31,7 +31,7 @@ std::string values_of(const std::string& text) {
   std::vector<Problem> problems;
   const Node node = tree_of(text, problems);
   std::string out;
-  for (const Node& one : axis_nodes(node, "a", problems))
+  for (const Node& one : axis_nodes(node, "a", false, problems))
     out += (out.empty() ? "" : " ") + flow_text(one);
   return problems.empty() ? out : problems.front().message;
 }
