@@ -112,8 +112,12 @@ struct Store::State {
     if (lock < 0)
       throw std::runtime_error(fmt::format(
           "{}: {}", path, errno == EACCES || errno == EROFS ? "read-only" : std::strerror(errno)));
-    if (::flock(lock, LOCK_EX | LOCK_NB) != 0)
-      throw std::runtime_error(fmt::format("{}: locked by another process", path));
+    // What a killed process leaves running holds its lock until it has gone, too.
+    constexpr int kTries = 50;
+    for (int i = 0; ::flock(lock, LOCK_EX | LOCK_NB) != 0; ++i) {
+      if (i == kTries) throw std::runtime_error(fmt::format("{}: locked by another process", path));
+      ::usleep(kBusyMilliseconds * 1000 / kTries);
+    }
   }
   void begin_writing() {
     take_lock();
