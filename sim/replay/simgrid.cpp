@@ -414,11 +414,7 @@ class Replayer {
 // That of this process or, after a fork, of its parent: as good as new while nothing has run in
 // it. Never deleted: the process ends by _exit.
 Engine& the_engine() {
-  static Engine& engine = []() -> Engine& {
-    Engine& made = *new Engine(new_engine());
-    warm_up(*made.zone, make_execs(1).front());
-    return made;
-  }();
+  static Engine& engine = *new Engine(new_engine());
   return engine;
 }
 
