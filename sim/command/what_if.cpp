@@ -1,11 +1,13 @@
 #include "command/what_if.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "base/progress.h"
 #include "report/device_use.h"
 
 namespace shardsim {
@@ -75,11 +77,14 @@ std::vector<KindTime> what_ifs(Run& run, const EngineRow& engine) {
   for (const std::string& name : communicators) costs.push_back(collectives(run, name));
   const std::vector<Op> ops = run.graph.ops;
   std::vector<KindTime> result;
+  Progress progress("costs made free", costs.size());
+  std::uint64_t done = 0;
   for (const Cost& cost : costs) {
     if (make_free(cost, run.graph)) {
       result.push_back({cost.kind, engine.run(run.graph).makespan()});
     }
     run.graph.ops = ops;
+    progress.at(++done);
   }
   std::stable_sort(result.begin(), result.end(),
                    [](const KindTime& a, const KindTime& b) { return a.time < b.time; });
