@@ -576,29 +576,28 @@ def check_summary_keys(shardsim):
     expect(trace["traceEvents"], "trace.json has no events")
 
 
-def check_hostile_rows(shardsim):
-    """Texts of rows come out of ledger.csv as they went in."""
-    hostile = ["=1+2, \"x\"\n<script>alert(1)</script>", "@SUM(A1)", "-few,\nmore"]
-    text = (ROOT / "tests/ledger/good.yaml").read_text()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = pathlib.Path(folder) / "rows.yaml"
-        at = text.index("  - id: T-gather\n")
-        row = text[at:text.index("\n  - id:", at + 1)]
-        for key, value in zip(("group", "unit", "name"), hostile):
-            row = re.sub(rf"{key}: [^,}}\n]+", lambda _: f"{key}: {json.dumps(value)}", row)
-        rows.write_text("rows:\n" + row + "\n")
-        done = shardsim(["validate", "--rows", rows, "--only", "T-gather", "--out", folder])
-        expect_status(done, 0)
-        read = list(csv.DictReader(open(pathlib.Path(folder) / "ledger.csv", newline=""), strict=True))
-        expect(read and {row["point"] for row in read} == {hostile[2]}, f"points: {read}")
+HOSTILE = {"group": "=1+2, \"x\"\n<script>alert(1)</script>", "name": "-few,\nmore"}
+
+
+def hostile_rows(folder):
+    """The good rows, the first one with texts that a CSV file must put in quotes."""
+    text = (ROOT / LEDGER[-1]).read_text()
+    first, rest = text.split("\n  - id: T-all-to-all\n")
+    for key, value in HOSTILE.items():
+        first = re.sub(rf"{key}: [^,}}\n]+", lambda _: f"{key}: {json.dumps(value)}", first, count=1)
+    path = pathlib.Path(folder) / "rows.yaml"
+    path.write_text(f"{first}\n  - id: T-all-to-all\n{rest}")
+    return path
 
 
 def check_ledger(shardsim):
     """Rows as recorded: status 0 and their files, the same twice; a wrong record: status 3, files all the same."""
     only = ["--only", "T-gather,T-all-to-all,T-printed,T-again,T-never"]
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other, \
+            tempfile.TemporaryDirectory() as third:
+        ledger = [*LEDGER[:-1], hostile_rows(third)]
         for folder in (one, other):
-            done = shardsim([*LEDGER, *only, "--out", folder, "--format", "json"])
+            done = shardsim([*ledger, *only, "--out", folder, "--format", "json"])
             expect_status(done, 0)
         first, second = ({p.name: p.read_bytes() for p in pathlib.Path(folder).iterdir()}
                          for folder in (one, other))
@@ -606,7 +605,8 @@ def check_ledger(shardsim):
         expect(first == second, "two evaluations differ")
         result = json.loads(done.stdout)
         expect(json.loads(first["ledger.json"]) == result, "ledger.json is not what is printed")
-        rows = list(csv.DictReader(io.StringIO(first["ledger.csv"].decode())))
+        rows = list(csv.DictReader(io.StringIO(first["ledger.csv"].decode(), newline=""), strict=True))
+        expect([rows[0]["group"], rows[0]["point"]] == list(HOSTILE.values()), f"texts have changed: {rows[0]}")
         expect(len(rows) == 3 + 2 + 1 + 3 + 1, f"{len(rows)} lines")
         verdicts = {row["id"]: row["verdict"] for row in result["rows"]}
         expect(verdicts == {"T-gather": "holds if", "T-all-to-all": "imprecise", "T-printed": "holds",
