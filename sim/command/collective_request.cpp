@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/problem.h"
@@ -79,6 +80,21 @@ Bytes from_rank(Collective kind, Bytes per_rank, int ranks) {
   const bool whole = kind == Collective::reduce_scatter || kind == Collective::all_reduce ||
                      kind == Collective::broadcast || kind == Collective::reduce;
   return whole ? per_rank : per_rank * ranks;
+}
+
+// An all-to-all moves blocks of whole bytes: V up to the next multiple of N^2. Blocks that would be
+// less than a byte stay fractions, for a sweep to show how time grows with V.
+Bytes padded(Collective kind, Bytes bytes, int ranks) {
+  const double blocks = static_cast<double>(ranks) * ranks;
+  const double each = bytes / Bytes{1} / blocks;
+  return kind != Collective::all_to_all || each < 1 ? bytes : Bytes{std::ceil(each) * blocks};
+}
+
+std::string padding_text(Bytes asked, Bytes padded_to, int ranks) {
+  const double bytes = padded_to / Bytes{1};
+  return fmt::format(
+      "V = {:.0f} B is no {} x {} blocks of whole bytes: each is padded to {:.0f} B, V to {:.0f} B",
+      asked / Bytes{1}, ranks, ranks, bytes / ranks / ranks, bytes);
 }
 
 // Sets the cluster and mesh that the arguments describe; the cluster is empty when there is a
@@ -208,6 +224,7 @@ void check_root(const CollectiveArguments& args, const Numbers& given,
 struct Calls {
   std::vector<CollectiveCall> calls;
   std::vector<std::string> reasons;  // [calls] of the algorithm
+  std::vector<std::string> padding;  // what was added to V
 };
 
 // On a graph the choice of an algorithm routes every message; what no algorithm can do within the
@@ -258,6 +275,10 @@ Calls make_calls(const CollectiveArguments& args, const Numbers& given,
       call.ask.window = given.window.value_or(0);
     }
     if (args.bytes_per_rank) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
+    const Bytes whole = padded(wanted.kind, call.ask.bytes, net.ranks());
+    if (whole != call.ask.bytes)
+      made.padding.push_back(padding_text(call.ask.bytes, whole, net.ranks()));
+    call.ask.bytes = whole;
     SourcePos pos = wanted.pos;
     if (call.ask.window > 0) pos = argument_pos("--window", *args.window);
     if (call.ask.pieces > 0) pos = argument_pos("--pieces", *args.pieces);
@@ -310,6 +331,7 @@ CollectiveReading read_collective(const CollectiveArguments& args) {
                                           : argument_pos("--topology", args.topology));
     reading.requests.push_back(request);
     reading.reasons.push_back(std::move(made.reasons));
+    for (std::string& said : made.padding) reading.padding.push_back(std::move(said));
   }
   return reading;
 }

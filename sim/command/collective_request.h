@@ -15,6 +15,7 @@ struct CollectiveReading {
   const EngineRow* engine = nullptr;
   std::vector<CollectiveRequest> requests;        // [sizes]
   std::vector<std::vector<std::string>> reasons;  // [sizes][calls]
+  std::vector<std::string> padding;               // what was added to V, for sizes that needed it
 };
 
 // Throws ConfigError with every problem of the arguments, and when there would be too many

@@ -28,6 +28,7 @@ CASES = {
                              "1us --algorithm in-network --sweep-bytes 1KiB:1MiB:32 --format json",
     "collective-broadcast": f"collective broadcast --topology switch:8 --root 3 {LINK}",
     "collective-window": f"collective all-to-all --topology switch:8 --window 2 {LINK}",
+    "collective-padded": "collective all-to-all --topology ring:7 --bandwidth 100GB/s --bytes 64MiB",
     "collective-barrier": "collective barrier --topology torus:4x4 --bandwidth 100GB/s --latency 1us",
     "collective-levels": "collective all-reduce --topology dgx-h100-superpod --mesh X=16,Y=16 --over X "
                          "--bytes 64MiB",
