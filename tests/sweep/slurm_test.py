@@ -250,7 +250,9 @@ def main():
         print("skipped: slurmd needs root")
         return 77
     missing = [name for name in ("munged", "slurmctld", "slurmd", "sbatch") if shutil.which(name) is None]
-    assert not missing, f"missing: {shlex.join(missing)}"
+    if missing:
+        print(f"skipped: Slurm is not installed here, no {', '.join(missing)}")
+        return 77
     tests = {name[5:]: f for name, f in globals().items() if name.startswith("test_")}
     failed = 0
     with tempfile.TemporaryDirectory(prefix="shardsim-slurm-") as place, Slurm(place) as slurm:
