@@ -3,14 +3,13 @@
 
     tests/sweep/slurm_test.py --binary build/shardsim [NAME…]     all tests, or those named
 
-munged, slurmctld and slurmd run with keys, sockets, ports and state of their own. Without root
+munged, slurmctld and slurmd run with keys, sockets, ports and state of their own. Without Slurm or root
 (slurmd starts tasks as their users) the test is skipped: exit 77.
 """
 import argparse
 import json
 import os
 import pathlib
-import shlex
 import shutil
 import socket
 import sqlite3
