@@ -124,14 +124,25 @@ CollectiveInstance describe_on_links(const CollectiveCall& call, const Cluster& 
   return instance;
 }
 
+namespace {
+
+// "13.6 million", "1.36 billion", "13.6 trillion".
+std::string in_words(double ops) {
+  const double trillions = ops / 1e12, billions = ops / 1e9;
+  return trillions >= 1  ? fmt::format("{:.3g} trillion", trillions)
+         : billions >= 1 ? fmt::format("{:.3g} billion", billions)
+                         : fmt::format("{:.3g} million", ops / 1e6);
+}
+
+}  // namespace
+
 void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& pos,
                          std::string_view fewer) {
   if (ops <= kMostOps) return;
   throw ConfigError(
       {{pos,
-        fmt::format("expected at most {:.0f} million operations, found about {:.3g} million "
-                    "(about {:.3g} GiB)",
-                    kMostOps / 1e6, ops / 1e6, ops * kBytesPerOp / 1073741824.0),
+        fmt::format("expected at most {} operations, found about {} (about {})", in_words(kMostOps),
+                    in_words(ops), to_text(Bytes{ops * kBytesPerOp})),
         full                   ? "leave out --full: folding by symmetry gives the same times"
         : grain == Grain::flow ? fmt::format("fewer {}, or --grain fluid", fewer)
                                : fmt::format("fewer {}", fewer)}});

@@ -126,7 +126,7 @@ TEST_CASE("lower: a graph that would be too large is refused before it is made")
   const Texts said = complaints([&] { (void)lower(spec, run, {Grain::flow, true}); });
   REQUIRE(said.size() == 1);
   CHECK(said[0] ==
-        "expected at most 12 million operations, found about 544 million (about 101 GiB) | leave "
+        "expected at most 12 million operations, found about 544 million (about 101.4 GiB) | leave "
         "out --full: folding by symmetry gives the same times");
   const Lowered folded = lower(spec, run, {Grain::flow, false});
   CHECK(folded.graph.device_classes == 1);
@@ -140,11 +140,15 @@ TEST_CASE("the limit of operations, and what to do about it") {
   };
   CHECK(said(1.2e7, true) == Texts{});
   CHECK(said(3.1e7, true) ==
-        Texts{"expected at most 12 million operations, found about 31 million (about 5.77 GiB) | "
+        Texts{"expected at most 12 million operations, found about 31 million (about 5.774 GiB) | "
               "leave out --full: folding by symmetry gives the same times"});
   CHECK(said(3.1e7, false) ==
-        Texts{"expected at most 12 million operations, found about 31 million (about 5.77 GiB) | "
+        Texts{"expected at most 12 million operations, found about 31 million (about 5.774 GiB) | "
               "fewer devices, or --grain fluid"});
+  CHECK(
+      said(1.36e13, false) ==
+      Texts{"expected at most 12 million operations, found about 13.6 trillion (about 2.416 PiB) | "
+            "fewer devices, or --grain fluid"});
 }
 
 TEST_CASE("estimated ops are the messages that are made, and a tenth for their one link") {
@@ -169,7 +173,8 @@ TEST_CASE("estimated ops are the messages that are made, and a tenth for their o
       for (const Send& send : call.algorithm->plan(merged, net, net.sizes()).sends)
         sends += send.is_join() ? 0 : 1;
       CHECK(estimated_ops(call, c, full, Grain::fluid) ==
-            doctest::Approx(0.11 * sends + 10.0 * c.devices() * static_cast<double>(c.ports.size())).epsilon(1e-12));
+            doctest::Approx(0.11 * sends + 10.0 * c.devices() * static_cast<double>(c.ports.size()))
+                .epsilon(1e-12));
     }
   }
 }
