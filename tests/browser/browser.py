@@ -10,6 +10,7 @@ from selenium import webdriver
 from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.utils import is_connectable
 from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -18,9 +19,21 @@ import make_page
 import pipelines
 
 FLAGS = ("--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
-         "--disable-background-networking --disable-component-update --disable-sync").split()
+         "--disable-background-networking --disable-component-update --disable-sync "
+         "--remote-debugging-pipe").split()  # not every root file system knows the name localhost
 WIDE, NARROW, HIGH = 1280, 390, 900
 MOST_WAIT_S = 30
+
+
+class LocalService(Service):
+    """chromedriver by its address: not every root file system knows the name localhost."""
+
+    @property
+    def service_url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def is_connectable(self):
+        return is_connectable(self.port, "127.0.0.1")
 
 
 class Browser:
@@ -31,7 +44,7 @@ class Browser:
         for flag in [*FLAGS, f"--user-data-dir={self.folder / 'profile'}"]:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        self.driver = webdriver.Chrome(options=options, service=LocalService(shutil.which("chromedriver")))
         self.driver.set_script_timeout(MOST_WAIT_S)
         self.size(WIDE)
         self.theme("light")
