@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/must.h"
 #include "base/progress.h"
 #include "base/sockets.h"
 #include "replay/child.h"
@@ -129,14 +130,18 @@ void keep_serving(int socket) {
 Timeline ask_ready_engine(const OpGraph& graph) {
   std::optional<std::string> answer;
   if (send_message(ready_engine, to_bytes(graph))) answer = receive_message(ready_engine);
-  if (!answer) ready_engine = -1;  // a later answer would be that to an earlier graph
+  std::string_view bytes;
+  if (answer) bytes = *answer;
+  const bool replayed = answer && take<bool>(bytes);
+  // Whatever comes later may be the answer to an earlier graph: from now on each graph forks.
+  if (!replayed) ready_engine = -1;
   throw_if_interrupted();
   if (!answer) throw std::runtime_error("the simgrid engine died: its process is gone");
-  std::string_view bytes = *answer;
-  if (!take<bool>(bytes)) throw std::runtime_error(take_list<std::string>(bytes));
+  if (!replayed) throw std::runtime_error(take_list<std::string>(bytes));
   Timeline timeline;
   timeline.start = take_list<std::vector<Seconds>>(bytes);
   timeline.end = take_list<std::vector<Seconds>>(bytes);
+  must(timeline.end.size() == graph.size(), "an answer is that to the graph that was sent");
   return timeline;
 }
 

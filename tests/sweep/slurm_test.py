@@ -6,7 +6,6 @@
 munged, slurmctld and slurmd run with keys, sockets, ports and state of their own. Without Slurm or root
 (slurmd starts tasks as their users) the test is skipped: exit 77.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -17,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import running
 
 SWEEP = """\
 name: small
@@ -240,11 +241,7 @@ def test_refusals(slurm, folder):
 
 def main():
     global binary
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    binary = str(pathlib.Path(arguments.binary).resolve())
+    binary, names = running.arguments()
     if os.geteuid() != 0:
         print("skipped: slurmd needs root")
         return 77
@@ -252,21 +249,8 @@ def main():
     if missing:
         print(f"skipped: Slurm is not installed here, no {', '.join(missing)}")
         return 77
-    tests = {name[5:]: f for name, f in globals().items() if name.startswith("test_")}
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="shardsim-slurm-") as place, Slurm(place) as slurm:
-        for name, test in tests.items():
-            if arguments.names and name not in arguments.names:
-                continue
-            with tempfile.TemporaryDirectory() as folder:
-                began = time.time()
-                try:
-                    test(slurm, pathlib.Path(folder))
-                    print(f"{name}: passed, {time.time() - began:.1f} s", flush=True)
-                except Exception as error:  # noqa: BLE001  (every failure is told, with what was seen)
-                    failed += 1
-                    print(f"{name}: FAILED: {type(error).__name__}: {error}", flush=True)
-    return 1 if failed else 0
+        return 1 if running.run_tests(globals(), names, slurm) else 0
 
 
 if __name__ == "__main__":
