@@ -64,6 +64,7 @@ bool WorkChains::step(WorkChain& chain) {
     const auto tasks = std::span<const Task* const>(pass.tasks).subspan(chain.task);
     if (const auto tiled = tiled_.first_of(tasks)) {
       chain.task += tiled->count();
+      wait_for_compute(chain);
       const ClassOps before = chain.at;
       tiled_.lower(chain.classes, *tiled, place_of(chain, *tasks.front()), chain.at);
       for (const Task* part : tasks.first(tiled->count())) {
@@ -100,6 +101,7 @@ bool WorkChains::do_task(WorkChain& chain, const Task& task) {
     }
     return false;
   }
+  wait_for_compute(chain);
   communicate(chain, chain.units[chain.unit], task, chain.at, "");
   hold_compute(chain);
   return task.role == TaskRole::work;
@@ -113,6 +115,7 @@ void WorkChains::compute(WorkChain& chain, const Task& task) {
   }
   const std::uint32_t origin = streams_.origin(task.step->text, "compute", place_of(chain, task));
   streams_.compute(chain.classes, task.seconds, origin, chain.at);
+  chain.on_compute = true;
   memory_.stamp(changes, chain.classes, chain.at);
 }
 
@@ -123,6 +126,18 @@ void WorkChains::communicate(const WorkChain& chain, const UnitPass& pass, const
   const DeviceStreams::Move move{task.collective, task.algorithm, 1, task.role != TaskRole::work};
   const Occurrence& once = streams_.communicate(chain.classes, move, place, at, stream);
   memory_.stamp(memory_.of(pass.unit, chain.work.kind, task), chain.classes, once, at);
+}
+
+// A collective is launched in the order of the compute stream, whose work so far it waits for
+// (PyTorch's ProcessGroupNCCL::collective makes NCCL's stream wait for the current one).
+void WorkChains::wait_for_compute(WorkChain& chain) {
+  if (chain.takes_turns || chain.on_compute) return;
+  chain.on_compute = true;
+  const ClassOps& tail = streams_.compute_tail();
+  const auto waits = [&](std::uint32_t c) { return tail[c] != chain.at[c]; };
+  if (std::none_of(chain.classes.begin(), chain.classes.end(), waits)) return;
+  const std::uint32_t origin = streams_.origin("the work before is done", "compute", chain.place());
+  streams_.join(chain.classes, origin, chain.at, tail);
 }
 
 // Frameworks make the compute stream wait for a collective that the next kernel reads; only where

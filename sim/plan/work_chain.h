@@ -33,6 +33,7 @@ struct WorkChain {
   ClassOps at;                 // what the next task waits for
   bool last_of_stage = false;  // no later work makes gradients of the stage's weights
   bool takes_turns = false;    // with another one: computes while this one waits for a collective
+  bool on_compute = false;     // has come after what the compute stream did before
   std::vector<UnitPass> units;
   std::size_t unit = 0, task = 0;
   ClassOps entry;                            // the compute stream before the work
@@ -81,6 +82,7 @@ class WorkChains {
 
   StepPlace place_of(const WorkChain& chain, const Task& task) const;
   void hold_compute(const WorkChain& chain);
+  void wait_for_compute(WorkChain& chain);
   void compute(WorkChain& chain, const Task& task);
   // A collective of a task of that unit, and its memory.
   void communicate(const WorkChain& chain, const UnitPass& pass, const Task& task, ClassOps& at,

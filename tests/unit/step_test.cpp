@@ -2,10 +2,13 @@
 // worked out by hand and against schedules alone.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/layer_tasks.h"
@@ -392,5 +395,33 @@ TEST_CASE("shares of compute that come and go at one moment do not stop the repl
     const Step step = step_of(text, {std::string("overlap.sm_share={pipeline: ") + share + "}"});
     CHECK(step.time().v > before.v);  // the more is taken, the longer it takes
     before = step.time();
+  }
+}
+
+TEST_CASE("a device computes one thing at a time") {
+  const std::string text =
+      "cluster: {chip: " + chip_path() +
+      ", topology: {levels: [{name: in, kind: switch, size: 2, bandwidth: 64 GB/s, "
+      "latency: 0 s}, {name: out, kind: rails, size: 4, bandwidth: 64 GB/s, latency: 0 s}]}}\n"
+      "model: llama3-8b\nlayers: 8\nbatch: {global: 16, micro: 1, length: 1024}\n"
+      "parallel: {tp: 2, pp: 4, sp: true}\n";
+  for (const std::string& kind : {"1f1b", "zb-h1", "zbv", "dualpipe"}) {
+    CAPTURE(kind);
+    const Step step = step_of(text, {"schedule.kind=" + kind});
+    std::map<std::uint32_t, std::vector<std::pair<double, double>>> by_device;
+    for (std::size_t i = 0; i < step.lowered.graph.size(); ++i) {
+      const Op& op = step.lowered.graph.ops[i];
+      if (op.kind != OpKind::compute) continue;
+      const double end = step.timeline.end[i].v;
+      by_device[op.device].emplace_back(end - op.seconds.v, end);
+    }
+    CHECK(by_device.size() == 4);
+    for (auto& [device, spans] : by_device) {
+      std::sort(spans.begin(), spans.end());
+      double most = 0;
+      for (std::size_t i = 1; i < spans.size(); ++i)
+        most = std::max(most, spans[i - 1].second - spans[i].first);
+      CHECK(most < 1e-9 * step.time().v);
+    }
   }
 }
