@@ -58,6 +58,33 @@ LayerTasks tasks_of(const LayerPlan& plan, const ChipRates& rates) {
   return result;
 }
 
+PassTasks pass_tasks(const LayerTasks& tasks, WorkKind kind, const Overlap& overlap) {
+  PassTasks pass;
+  const auto take = [&](const Task& task) {
+    const bool ahead = task.role == TaskRole::gather && overlap.prefetch > 0;
+    (ahead ? pass.gathers : pass.chain).push_back(&task);
+  };
+  if (kind == WorkKind::forward) {
+    for (const Task& task : tasks.forward) take(task);
+    return pass;
+  }
+  const bool weights = kind == WorkKind::backward_weight;
+  for (std::size_t i = 0; i < tasks.backward.size(); ++i) {
+    if (kind == WorkKind::backward || weights == tasks.of_weights[i]) take(tasks.backward[i]);
+  }
+  return pass;
+}
+
+Moment moment_of(const Task& task, const Overlap& overlap, bool last_of_stage) {
+  if (task.collective == nullptr) return Moment::in_chain;
+  const bool once = task.collective->once_per_step;
+  if (once && !last_of_stage) return Moment::later;
+  if (task.role == TaskRole::update) return Moment::later;
+  if (task.role != TaskRole::reduce) return Moment::in_chain;
+  if (overlap.gradients) return once ? Moment::bucket : Moment::at_end;
+  return once ? Moment::later : Moment::in_chain;
+}
+
 std::vector<LayerTasks> tasks_of_kinds(const LayerPlan& layers, std::span<const LayerPlan> ends,
                                        const ChipRates& rates) {
   std::vector<LayerTasks> kinds = {tasks_of(layers, rates)};

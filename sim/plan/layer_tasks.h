@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "ir/schedule.h"
 #include "plan/cost.h"
 #include "plan/layer_plan.h"
 #include "plan/overlap.h"
@@ -41,6 +42,23 @@ struct LayerTasks {
 };
 
 LayerTasks tasks_of(const LayerPlan& plan, const ChipRates& rates);
+
+// The tasks of a layer that a work of a schedule is made of, in order: those of the chain, in which
+// each waits for the one before it, and the gathers of weights that run ahead of it.
+struct PassTasks {
+  std::vector<const Task*> chain, gathers;
+};
+PassTasks pass_tasks(const LayerTasks& tasks, WorkKind kind, const Overlap& overlap);
+
+// When a task of a chain takes place.
+enum class Moment : std::uint8_t {
+  in_chain,  // the next task waits for it
+  at_end,    // of its layer's pass: a reduction beside the chain, after every micro-batch
+  bucket,    // in the last work of a stage alone, put together with others, beside the chain
+  later      // not in this work: at the end of the step, or in the last work of the stage
+};
+// `last_of_stage`: no later work makes gradients of the stage's weights.
+Moment moment_of(const Task& task, const Overlap& overlap, bool last_of_stage);
 // Of all kinds of layers as StageUnit::kind counts them: the layers, then the ends.
 std::vector<LayerTasks> tasks_of_kinds(const LayerPlan& layers, std::span<const LayerPlan> ends,
                                        const ChipRates& rates);

@@ -144,18 +144,23 @@ Facts facts_of(const RunSpec& spec, const Prepared& run) {
   return facts;
 }
 
+Fold fold_of(const Prepared& run, const LowerOptions& options) {
+  Fold fold = options.full ? Fold::full(run.cluster)
+                           : common_fold(run.cluster, calls_of(run), options.grain);
+  for (const int axis : run.step.axes) {  // ranks of a pipeline do not do alike
+    const auto a = static_cast<std::size_t>(axis);
+    fold.step[a] = run.cluster.axes[a].size;
+  }
+  return fold;
+}
+
 Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& options) {
   Lowered result;
   Plan& plan = result.plan;
   plan.cluster = run.cluster;
   plan.mesh = run.whole_mesh;
   plan.layer = run.sharded;
-  plan.fold = options.full ? Fold::full(run.cluster)
-                           : common_fold(run.cluster, calls_of(run), options.grain);
-  for (const int axis : run.step.axes) {  // ranks of a pipeline do not do alike
-    const auto a = static_cast<std::size_t>(axis);
-    plan.fold.step[a] = run.cluster.axes[a].size;
-  }
+  plan.fold = fold_of(run, options);
   refuse_too_many_ops(ops_of(run, plan.fold, options.grain), options.full, options.grain,
                       spec.topology.pos, "devices, layers or micro-batches");
   result.graph = lower_step(run, plan, options.grain);

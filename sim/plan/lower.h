@@ -20,6 +20,9 @@ struct LowerOptions {
   bool full = false;
 };
 
+// Of all that the run sends; ranks of its pipeline are kept apart.
+Fold fold_of(const Prepared& run, const LowerOptions& options);
+
 // Throws ConfigError when the graph would be too large.
 Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& options);
 

@@ -6,15 +6,6 @@
 #include <utility>
 
 namespace shardsim {
-namespace {
-
-// The product as tiles: each is launched by itself.
-Seconds tile_time(Seconds whole, Seconds launch, int tiles) {
-  return (whole - launch) / static_cast<double>(tiles) + launch;
-}
-
-}  // namespace
-
 TiledProducts::TiledProducts(DeviceStreams& streams, const Cluster& cluster, const Mesh& mesh,
                              const Overlap& overlap, Seconds launch)
     : streams_(streams), cluster_(cluster), mesh_(mesh), overlap_(overlap), launch_(launch) {}
@@ -70,58 +61,70 @@ std::optional<TiledTasks> tiled_tasks(std::span<const Task* const> tasks, Statem
   return found;
 }
 
-std::optional<TiledTasks> TiledProducts::first_of(std::span<const Task* const> tasks) const {
-  if (overlap_.tiles > 0) {
-    auto found = tiled_tasks(tasks, StatementKind::einsum, overlap_.form, cluster_, mesh_);
-    const bool any = overlap_.form == TileForm::two_stage;
-    if (found && (any || found->ranks == overlap_.tiles)) return found;
+std::optional<TiledTasks> tiled_tasks(std::span<const Task* const> tasks, const Overlap& overlap,
+                                      const Cluster& cluster, const Mesh& mesh) {
+  if (overlap.tiles > 0) {
+    auto found = tiled_tasks(tasks, StatementKind::einsum, overlap.form, cluster, mesh);
+    const bool any = overlap.form == TileForm::two_stage;
+    if (found && (any || found->ranks == overlap.tiles)) return found;
   }
-  if (!overlap_.ring_attention) return {};
-  return tiled_tasks(tasks, StatementKind::attention, TileForm::ring, cluster_, mesh_);
+  if (!overlap.ring_attention) return {};
+  return tiled_tasks(tasks, StatementKind::attention, TileForm::ring, cluster, mesh);
 }
 
-const ShardedCollective& TiledProducts::tile(const ShardedCollective& c, bool hop, int tiles) {
-  const auto [at, fresh] = tiles_.try_emplace(&c, c);
-  if (fresh) {
-    ShardedCollective& made = at->second;
-    made.reason =
-        fmt::format("a {} of {} beside its product; {}", hop ? "hop" : "tile", c.tensor, c.reason);
-    if (hop) {
-      made.kind = Collective::collective_permute;
-      made.before = made.after = {};
-    } else {
-      made.bytes = c.bytes / static_cast<double>(tiles);
-    }
+Tiles tiles_of(const TiledTasks& tasks, const Overlap& overlap, Seconds launch) {
+  const bool attention = tasks.work->step->kind == StatementKind::attention;
+  const TileForm form = attention ? TileForm::ring : overlap.form;
+  Tiles tiles;
+  tiles.hops = form != TileForm::two_stage;
+  tiles.count = tiles.hops ? tasks.ranks : overlap.tiles;
+  tiles.ways = form == TileForm::ring_two_way ? 2 : 1;
+  tiles.each = (tasks.work->seconds - launch) / static_cast<double>(tiles.count) + launch;
+  return tiles;
+}
+
+ShardedCollective tile_of(const ShardedCollective& whole, const Tiles& tiles) {
+  ShardedCollective made = whole;
+  made.reason = fmt::format("a {} of {} beside its product; {}", tiles.hops ? "hop" : "tile",
+                            whole.tensor, whole.reason);
+  if (tiles.hops) {
+    made.kind = Collective::collective_permute;
+    made.before = made.after = {};
+  } else {
+    made.bytes = whole.bytes / static_cast<double>(tiles.count);
   }
-  return at->second;
+  return made;
+}
+
+const ShardedCollective& TiledProducts::tile(const ShardedCollective& whole, const Tiles& tiles) {
+  const auto at = tiles_.find(&whole);
+  if (at != tiles_.end()) return at->second;
+  return tiles_.emplace(&whole, tile_of(whole, tiles)).first->second;
 }
 
 void TiledProducts::lower(Classes classes, const TiledTasks& tasks, const StepPlace& place,
                           ClassOps& at) {
-  if (tasks.work->step->kind == StatementKind::attention)
-    return ring(classes, tasks, TileForm::ring, place, at);
-  if (overlap_.form != TileForm::two_stage) return ring(classes, tasks, overlap_.form, place, at);
-  two_stage(classes, tasks, place, at);
+  const Tiles tiles = tiles_of(tasks, overlap_, launch_);
+  if (tiles.hops) return ring(classes, tasks, tiles, place, at);
+  two_stage(classes, tasks, tiles, place, at);
 }
 
-void TiledProducts::two_stage(Classes classes, const TiledTasks& tasks, const StepPlace& place,
-                              ClassOps& at) {
-  const int n = overlap_.tiles;
+void TiledProducts::two_stage(Classes classes, const TiledTasks& tasks, const Tiles& tiles,
+                              const StepPlace& place, ClassOps& at) {
   const Task& move = *tasks.moves.front();
   const Task& work = *tasks.work;
-  const ShardedCollective& part = tile(*move.collective, false, n);
-  const Seconds each = tile_time(work.seconds, launch_, n);
+  const ShardedCollective& part = tile(*move.collective, tiles);
   const std::uint32_t product = streams_.origin(work.step->text, "compute", place);
   ClassOps arriving = at;
   ClassOps done = at;
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < tiles.count; ++i) {
     if (tasks.before) {
       streams_.communicate(classes, {&part, move.algorithm}, place, arriving);
       done = arriving;
-      streams_.compute(classes, each, product, done);
+      streams_.compute(classes, tiles.each, product, done);
     } else {
       ClassOps made = at;
-      streams_.compute(classes, each, product, made);
+      streams_.compute(classes, tiles.each, product, made);
       streams_.communicate(classes, {&part, move.algorithm}, place, made);
       done = made;
     }
@@ -129,18 +132,17 @@ void TiledProducts::two_stage(Classes classes, const TiledTasks& tasks, const St
   at = done;
 }
 
-void TiledProducts::ring(Classes classes, const TiledTasks& tasks, TileForm form,
+void TiledProducts::ring(Classes classes, const TiledTasks& tasks, const Tiles& tiles,
                          const StepPlace& place, ClassOps& at) {
-  const int n = tasks.ranks;
+  const int n = tiles.count;
+  const int ways = tiles.ways;
   const Task& work = *tasks.work;
   const AlgorithmRow* shift = find_algorithm("shift");
-  const Seconds each = tile_time(work.seconds, launch_, n);
   const std::uint32_t product = streams_.origin(work.step->text, "compute", place);
-  const int ways = form == TileForm::ring_two_way ? 2 : 1;
   std::vector<ClassOps> moving(static_cast<std::size_t>(ways), at);
   const auto hop_on = [&](int way) {
     for (const Task* move : tasks.moves) {
-      const ShardedCollective& hop = tile(*move->collective, true, n);
+      const ShardedCollective& hop = tile(*move->collective, tiles);
       const DeviceStreams::Move next{&hop, shift, way == 0 ? 1 : n - 1};
       streams_.communicate(classes, next, place, moving[static_cast<std::size_t>(way)],
                            way == 0 ? "" : " back");
@@ -149,12 +151,12 @@ void TiledProducts::ring(Classes classes, const TiledTasks& tasks, TileForm form
   if (tasks.before) {
     // Hops do not wait for products; every tile waits for the hops that bring it.
     ClassOps done = at;
-    streams_.compute(classes, each, product, done);
+    streams_.compute(classes, tiles.each, product, done);
     for (int tile = 1; tile < n; ++tile) {
       const int way = (tile - 1) % ways;
       hop_on(way);
       done = moving[static_cast<std::size_t>(way)];
-      streams_.compute(classes, each, product, done);
+      streams_.compute(classes, tiles.each, product, done);
     }
     at = done;
     return;
@@ -165,12 +167,12 @@ void TiledProducts::ring(Classes classes, const TiledTasks& tasks, TileForm form
   for (int tile = 1; tile < n; ++tile) {
     const auto way = static_cast<std::size_t>((tile - 1) % ways);
     ClassOps made = at;
-    streams_.compute(classes, each, product, made);
+    streams_.compute(classes, tiles.each, product, made);
     streams_.join(classes, added, moving[way], made);
     hop_on(static_cast<int>(way));
   }
   ClassOps own = at;
-  streams_.compute(classes, each, product, own);
+  streams_.compute(classes, tiles.each, product, own);
   for (const ClassOps& last : moving) streams_.join(classes, added, own, last);
   at = own;
 }

@@ -42,22 +42,42 @@ struct TiledTasks {
 std::optional<TiledTasks> tiled_tasks(std::span<const Task* const> tasks, StatementKind kind,
                                       TileForm form, const Cluster& cluster, const Mesh& mesh);
 
+// The same where the policies of a run have them run in tiles.
+std::optional<TiledTasks> tiled_tasks(std::span<const Task* const> tasks, const Overlap& overlap,
+                                      const Cluster& cluster, const Mesh& mesh);
+
+// How the tasks are cut.
+struct Tiles {
+  int count = 1;
+  bool hops = false;  // round a ring, or pieces of the collective
+  int ways = 1;       // of hops
+  Seconds each;       // of computing; each is launched by itself
+
+  // Of the collective, on the way that has most.
+  int moves() const { return hops ? (count - 1 + ways - 1) / ways : count; }
+};
+Tiles tiles_of(const TiledTasks& tasks, const Overlap& overlap, Seconds launch);
+// The collective that brings or takes one tile.
+ShardedCollective tile_of(const ShardedCollective& whole, const Tiles& tiles);
+
 class TiledProducts {
  public:
   TiledProducts(DeviceStreams& streams, const Cluster& cluster, const Mesh& mesh,
                 const Overlap& overlap, Seconds launch);
 
   // The first of the tasks, where they are run in tiles here.
-  std::optional<TiledTasks> first_of(std::span<const Task* const> tasks) const;
+  std::optional<TiledTasks> first_of(std::span<const Task* const> tasks) const {
+    return tiled_tasks(tasks, overlap_, cluster_, mesh_);
+  }
 
   // All of them, after `at`, which moves to the end.
   void lower(Classes classes, const TiledTasks& tasks, const StepPlace& place, ClassOps& at);
 
  private:
-  // The collective that brings or takes one tile.
-  const ShardedCollective& tile(const ShardedCollective& c, bool hop, int tiles);
-  void two_stage(Classes classes, const TiledTasks& tasks, const StepPlace& place, ClassOps& at);
-  void ring(Classes classes, const TiledTasks& tasks, TileForm form, const StepPlace& place,
+  const ShardedCollective& tile(const ShardedCollective& whole, const Tiles& tiles);
+  void two_stage(Classes classes, const TiledTasks& tasks, const Tiles& tiles,
+                 const StepPlace& place, ClassOps& at);
+  void ring(Classes classes, const TiledTasks& tasks, const Tiles& tiles, const StepPlace& place,
             ClassOps& at);
 
   DeviceStreams& streams_;

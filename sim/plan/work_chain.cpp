@@ -14,7 +14,8 @@ WorkChains::WorkChains(const Prepared& run, const Cluster& cluster, DeviceStream
       streams_(streams),
       tiled_(streams, cluster, run.mesh, run.overlap, run.rates.launch),
       kinds_(tasks_of_kinds(run, run.ends, run.rates)),
-      memory_(streams.builder(), run, kinds_) {}
+      memory_(streams.builder(), run, kinds_),
+      buckets_(run.overlap.bucket) {}
 
 WorkChain WorkChains::make(const Work& work, Classes classes, ClassOps at, bool last_of_stage,
                            bool takes_turns) const {
@@ -25,27 +26,12 @@ WorkChain WorkChains::make(const Work& work, Classes classes, ClassOps at, bool 
   chain.last_of_stage = last_of_stage;
   chain.takes_turns = takes_turns;
   chain.entry = streams_.compute_tail();
-  const bool weights = work.kind == WorkKind::backward_weight;
   for (const StageUnit& unit : run_.step.stages[static_cast<std::size_t>(work.stage)]) {
-    const LayerTasks& tasks = kind(unit);
-    UnitPass pass{unit, {}, {}};
-    if (work.kind == WorkKind::forward) {
-      for (const Task& task : tasks.forward) take(task, pass);
-    } else {
-      for (std::size_t i = 0; i < tasks.backward.size(); ++i) {
-        if (work.kind == WorkKind::backward || weights == tasks.of_weights[i])
-          take(tasks.backward[i], pass);
-      }
-    }
-    chain.units.push_back(std::move(pass));
+    PassTasks pass = pass_tasks(kind(unit), work.kind, run_.overlap);
+    chain.units.push_back({unit, std::move(pass.chain), std::move(pass.gathers)});
   }
   if (work.kind != WorkKind::forward) std::reverse(chain.units.begin(), chain.units.end());
   return chain;
-}
-
-void WorkChains::take(const Task& task, UnitPass& pass) const {
-  const bool ahead = task.role == TaskRole::gather && run_.overlap.prefetch > 0;
-  (ahead ? pass.gathers : pass.tasks).push_back(&task);
 }
 
 StepPlace WorkChains::place_of(const WorkChain& chain, const Task& task) const {
@@ -86,19 +72,20 @@ bool WorkChains::step(WorkChain& chain) {
 }
 
 bool WorkChains::do_task(WorkChain& chain, const Task& task) {
+  switch (moment_of(task, run_.overlap, chain.last_of_stage)) {
+    case Moment::later:
+      return false;
+    case Moment::bucket:
+      buckets_.add(task, chain.at, [&](const Bucket& bucket) { reduce(chain, bucket); });
+      return false;
+    case Moment::at_end:
+      chain.reductions.push_back(&task);
+      return false;
+    case Moment::in_chain:
+      break;
+  }
   if (task.collective == nullptr) {
     compute(chain, task);
-    return false;
-  }
-  const ShardedCollective& c = *task.collective;
-  if (c.once_per_step && !chain.last_of_stage) return false;
-  if (task.role == TaskRole::update || reduces_at_end(task)) return false;
-  if (task.role == TaskRole::reduce && run_.overlap.gradients) {
-    if (c.once_per_step) {
-      add_to_bucket(chain, task);
-    } else {
-      chain.reductions.push_back(&task);
-    }
     return false;
   }
   wait_for_compute(chain);
@@ -192,11 +179,8 @@ void WorkChains::begin_unit(WorkChain& chain) {
 void WorkChains::end_unit(WorkChain& chain) {
   if (run_.overlap.prefetch > 0) chain.ended.push_back(chain.at);
   if (!chain.reductions.empty()) reduce_layer(chain);
-  const bool last = chain.unit + 1 == chain.units.size();
-  if (run_.overlap.bucket == Bytes{} || last) {
-    for (const Bucket& bucket : buckets_) reduce(chain, bucket);
-    buckets_.clear();
-  }
+  buckets_.end_layer(chain.unit + 1 == chain.units.size(),
+                     [&](const Bucket& bucket) { reduce(chain, bucket); });
 }
 
 // Reductions after every micro-batch, of one layer at a time.
@@ -212,25 +196,6 @@ void WorkChains::reduce_layer(WorkChain& chain) {
   for (const Task* task : chain.reductions)
     communicate(chain, chain.units[chain.unit], *task, before, " reduce");
   chain.reductions.clear();
-}
-
-void WorkChains::add_to_bucket(const WorkChain& chain, const Task& task) {
-  const ShardedCollective& c = *task.collective;
-  auto at = std::find_if(buckets_.begin(), buckets_.end(), [&](const Bucket& b) {
-    return b.what.kind == c.kind && b.what.axes == c.axes && b.algorithm == task.algorithm;
-  });
-  if (at == buckets_.end()) {
-    buckets_.push_back({c, task.algorithm, 0, {}});
-    at = buckets_.end() - 1;
-    at->what.bytes = {};
-  }
-  at->what.bytes += c.bytes;
-  if (++at->tensors > 1) at->what.tensor = "gradients";
-  at->ready = chain.at;
-  if (run_.overlap.bucket > Bytes{} && at->what.bytes >= run_.overlap.bucket) {
-    reduce(chain, *at);
-    buckets_.erase(at);
-  }
 }
 
 void WorkChains::reduce(const WorkChain& chain, const Bucket& bucket) {

@@ -13,6 +13,7 @@
 
 #include "ir/schedule.h"
 #include "plan/device_streams.h"
+#include "plan/gradient_buckets.h"
 #include "plan/layer_tasks.h"
 #include "plan/memory_stamps.h"
 #include "plan/prepare.h"
@@ -72,13 +73,7 @@ class WorkChains {
   }
 
  private:
-  // Reductions that are put together.
-  struct Bucket {
-    ShardedCollective what;
-    const AlgorithmRow* algorithm = nullptr;
-    int tensors = 0;
-    ClassOps ready;
-  };
+  using Bucket = GradientBucket<ClassOps>;
 
   StepPlace place_of(const WorkChain& chain, const Task& task) const;
   void hold_compute(const WorkChain& chain);
@@ -87,14 +82,12 @@ class WorkChains {
   // A collective of a task of that unit, and its memory.
   void communicate(const WorkChain& chain, const UnitPass& pass, const Task& task, ClassOps& at,
                    std::string_view stream);
-  void take(const Task& task, UnitPass& pass) const;
   bool do_task(WorkChain& chain, const Task& task);
   void begin_unit(WorkChain& chain);
   void end_unit(WorkChain& chain);
   ClassOps gate(const WorkChain& chain, std::size_t unit) const;
   void gather_up_to(WorkChain& chain, std::size_t units);
   void reduce_layer(WorkChain& chain);
-  void add_to_bucket(const WorkChain& chain, const Task& task);
   void reduce(const WorkChain& chain, const Bucket& bucket);
 
   const Prepared& run_;
@@ -103,7 +96,7 @@ class WorkChains {
   std::vector<LayerTasks> kinds_;  // as StageUnit::kind counts
   MemoryStamps memory_;
   std::map<std::uint32_t, ClassOps> scattered_;  // by first class of a rank: the last reduction
-  std::vector<Bucket> buckets_;                  // of the chain that is worked on
+  GradientBuckets<ClassOps> buckets_;            // of the chain that is worked on
   std::map<std::tuple<int, std::string, Bytes, std::string>, ShardedCollective> bucket_kinds_;
 };
 

@@ -405,7 +405,7 @@ TEST_CASE("a device computes one thing at a time") {
       "latency: 0 s}, {name: out, kind: rails, size: 4, bandwidth: 64 GB/s, latency: 0 s}]}}\n"
       "model: llama3-8b\nlayers: 8\nbatch: {global: 16, micro: 1, length: 1024}\n"
       "parallel: {tp: 2, pp: 4, sp: true}\n";
-  for (const std::string& kind : {"1f1b", "zb-h1", "zbv", "dualpipe"}) {
+  for (const std::string kind : {"1f1b", "zb-h1", "zbv", "dualpipe"}) {
     CAPTURE(kind);
     const Step step = step_of(text, {"schedule.kind=" + kind});
     std::map<std::uint32_t, std::vector<std::pair<double, double>>> by_device;
