@@ -68,7 +68,8 @@ std::vector<std::vector<Exchange>> independent(const Mesh& mesh, const std::vect
 AxisList moved_axes(const std::vector<Exchange>& all) {
   std::uint32_t mask = 0;
   for (const Exchange& e : all) {
-    for (const int axis : e.before) mask |= 1u << axis;
+    for (const AxisList* list : {&e.before, &e.after})
+      for (const int axis : *list) mask |= 1u << axis;
   }
   AxisList axes;
   for (int axis = 0; mask >> axis != 0; ++axis) {
