@@ -53,7 +53,10 @@ Workload workload_of(const RunSpec& spec, const Prepared& run) {
 }  // namespace
 
 Run simulate(const RunSpec& spec, const Prepared& prepared, const Simulation& how) {
-  Lowered lowered = lower(spec, prepared, how.lowering);
+  return replay(spec, prepared, lower(spec, prepared, how.lowering), how);
+}
+
+Run replay(const RunSpec& spec, const Prepared& prepared, Lowered lowered, const Simulation& how) {
   Run run;
   run.name = spec.name.value;
   run.engine = how.engine->name;

@@ -34,6 +34,8 @@ struct Simulation {
   std::optional<double> tokens;  // of a training
 };
 Run simulate(const RunSpec& spec, const Prepared& prepared, const Simulation& how);
+// The second half of it.
+Run replay(const RunSpec& spec, const Prepared& prepared, Lowered lowered, const Simulation& how);
 
 // Writes the reports, prints the table. Throws ConfigError, or std::runtime_error when a file
 // cannot be written (checked before the simulation, too).

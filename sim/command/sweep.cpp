@@ -26,9 +26,11 @@ constexpr int kMostJobs = 1024;
 constexpr int kShards = 8;
 constexpr int kMostShards = 100'000;  // tasks of an array; Slurm's MaxArraySize may be less
 
-Run simulate_point(const RunSpec& spec, const Prepared& prepared, const LowerOptions& lowering,
-                   const EngineRow& engine) {
-  return simulate(spec, prepared, {lowering, &engine, {}});
+Run simulate_point(const RunSpec& spec, const Prepared& prepared, Lowered lowered, Grain grain) {
+  const auto rows = engines();
+  const auto simgrid = std::find_if(rows.begin(), rows.end(),
+                                    [](const EngineRow& row) { return row.name == "simgrid"; });
+  return replay(spec, prepared, std::move(lowered), {{grain, false}, &*simgrid, {}});
 }
 
 // "2/8": the third of eight.

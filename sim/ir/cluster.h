@@ -59,6 +59,8 @@ struct Axis {
                                  // index of that axis when the cluster was made
   int stride = 1;                // links between neighbours: product of the minor parts' sizes
   int level = 0;                 // index into Cluster::levels
+
+  bool operator==(const Axis&) const = default;
 };
 
 // Axes whose devices are joined by one kind of network: the ICI of a slice, NVLink of a node, the
@@ -73,6 +75,8 @@ struct Level {
   std::vector<int> down;  // and those that it descends to the destination, the same ones mirrored
   bool rails = false;     // star: one switch for each position inside (rail-optimised)
   bool reduces = false;   // the switch can add (NVLS, SHARP)
+
+  bool operator==(const Level&) const = default;
 };
 
 struct Port {
@@ -83,6 +87,8 @@ struct Port {
   int direction = 1;      // grid: +1 or -1; full mesh: displacement; star: +1 up, -1 down
   // [axes] devices that share the port, as a block of coordinates; empty: it is one device's own.
   std::vector<int> block = {};
+
+  bool operator==(const Port&) const = default;
 };
 
 // One directed link of an explicit graph. Nodes are the devices, by number, then the switches.
@@ -90,6 +96,8 @@ struct NodeLink {
   std::uint32_t from = 0, to = 0;
   BytesPerSec bandwidth;  // W1
   Seconds latency;
+
+  bool operator==(const NodeLink&) const = default;
 };
 
 // A link as it is instead of as its port or the graph says.
@@ -112,6 +120,7 @@ struct Cluster {
   std::map<LinkId, LinkChange> changed;  // links that are not as their port or cable says
   std::map<DeviceId, double> speed;      // of compute, of the chips for which it is not 1
 
+  bool operator==(const Cluster&) const = default;
   int devices() const;
   std::size_t link_count() const { return port_links() + cables.size(); }
   std::size_t port_links() const { return static_cast<std::size_t>(devices()) * ports.size(); }
@@ -149,6 +158,8 @@ void split_axis(Cluster& cluster, int axis, int major);
 // REQUIRES: step[i] divides axes[i].size.
 struct Fold {
   std::vector<int> step;
+
+  bool operator==(const Fold&) const = default;
 
   static Fold full(const Cluster& cluster);    // G = {1}: every device its own class
   static Fold orbits(const Cluster& cluster);  // the whole translation group: ends of lines, parts

@@ -336,12 +336,11 @@ class Walk {
 
 }  // namespace
 
-LayerMemory layer_memory(const LayerTasks& tasks, const MemoryAsk& ask) {
+LayerMemory layer_memory(const LayerTasks& tasks, const MemoryAsk& ask, SplitMemory split) {
   const Walk whole(tasks, ask, false);
-  const Walk split(tasks, ask, true);
   LayerMemory memory;
   memory.whole = whole.changes();
-  memory.split = split.changes();
+  if (split == SplitMemory::compute) memory.split = Walk(tasks, ask, true).changes();
   memory.input = whole.input();
   memory.gradients = whole.gradients();
   const LayerPlan& plan = *tasks.plan;

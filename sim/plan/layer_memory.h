@@ -58,6 +58,9 @@ struct MemoryAsk {
   bool dropout = false;
 };
 
-LayerMemory layer_memory(const LayerTasks& tasks, const MemoryAsk& ask);
+// Whether LayerMemory::split is asked for.
+enum class SplitMemory : std::uint8_t { compute, leave_out };
+LayerMemory layer_memory(const LayerTasks& tasks, const MemoryAsk& ask,
+                         SplitMemory split = SplitMemory::compute);
 
 }  // namespace shardsim

@@ -20,6 +20,8 @@ struct LayerPlan {
   ShardedLayer sharded;
   // In the order of the steps: the collectives before each, then those after it.
   std::vector<AlgorithmChoice> choices;
+  // All that it was planned from (plan/plan_memo.h): of two plans with one question, all is equal.
+  std::string question;
 };
 
 }  // namespace shardsim

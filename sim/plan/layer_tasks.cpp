@@ -104,6 +104,15 @@ Seconds update_time(const LayerPlan& plan, const Mesh& mesh, const Precision& pr
   return traffic / rates.memory;
 }
 
+Bytes gradients_of(const LayerPlan& plan, const Mesh& mesh, const Precision& precision) {
+  Bytes bytes;
+  for (std::size_t t = 0; t < plan.layer.tensors.size(); ++t) {
+    if (plan.layer.tensors[t].role != TensorRole::parameter) continue;
+    bytes += local_bytes(plan.layer, mesh, plan.layouts.tensors[t].gradient, precision.gradients);
+  }
+  return bytes;
+}
+
 LayerTimes layer_times(const LayerTasks& tasks, const Cluster& cluster, const Mesh& mesh) {
   LayerTimes times;
   const auto add = [&](const Task& task, Seconds& sum) {

@@ -68,6 +68,9 @@ std::vector<LayerTasks> tasks_of_kinds(const LayerPlan& layers, std::span<const 
 Seconds update_time(const LayerPlan& plan, const Mesh& mesh, const Precision& precision,
                     const Optimizer& optimizer, const ChipRates& rates);
 
+// A device's gradients of the layer's weights, as they lie until they are reduced.
+Bytes gradients_of(const LayerPlan& plan, const Mesh& mesh, const Precision& precision);
+
 // One layer's forward, backward-input and backward-weight: its computing and, one after the other,
 // the closed forms of the collectives that the pass waits for.
 struct LayerTimes {

@@ -27,35 +27,108 @@ std::set<int> stages_of(const Schedule& schedule, int rank) {
   return stages;
 }
 
+using KindMemory = PlanMemo::KindMemory;
+
+KindMemory memory_of(const LayerPlan& plan, const Prepared& run) {
+  const LayerTasks tasks = tasks_of(plan, run.rates);
+  const LayerMemory memory =
+      layer_memory(tasks, {run.mesh, run.precision, run.optimizer, *run.attention, run.dropout},
+                   SplitMemory::leave_out);
+  return {
+      memory.weights + memory.optimizer + (run.optimizer.gradients ? memory.gradients : Bytes{}),
+      left_by_forward(tasks, memory), memory.input};
+}
+
+// In the order of StageUnit::kind.
+std::vector<KindMemory> memory_of_kinds(const Prepared& run, PlanMemo& memo) {
+  const Optimizer& optimizer = run.optimizer;
+  const std::string beside = fmt::format(" memory, {} {} {} {}", optimizer.runs, optimizer.state,
+                                         optimizer.gradients, run.dropout);
+  std::vector<KindMemory> kinds;
+  const auto add = [&](const LayerPlan& plan) {
+    kinds.push_back(memo.memory(plan.question + beside, [&] { return memory_of(plan, run); }));
+  };
+  add(run);
+  for (const LayerPlan& end : run.ends) add(end);
+  return kinds;
+}
+
+// Of one stage.
+struct StageMemory {
+  Bytes held, kept;  // throughout; of one micro-batch after its forward pass
+  Bytes output;      // of that, what the next stage takes over
+};
+
+std::vector<StageMemory> memory_of_stages(const Prepared& run, PlanMemo& memo) {
+  const std::vector<KindMemory> kinds = memory_of_kinds(run, memo);
+  std::vector<StageMemory> stages;
+  for (const std::vector<StageUnit>& units : run.step.stages) {
+    StageMemory stage;
+    stage.kept = kinds[static_cast<std::size_t>(units.front().kind)].input;
+    for (const StageUnit& unit : units) {
+      const KindMemory& kind = kinds[static_cast<std::size_t>(unit.kind)];
+      stage.held += kind.held;
+      stage.kept += kind.left;
+    }
+    stages.push_back(stage);
+  }
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const int last = run.step.stages[s].back().kind;
+    if (s + 1 < stages.size()) {
+      const int next = run.step.stages[s + 1].front().kind;
+      stages[s].output = kinds[static_cast<std::size_t>(next)].input;
+    } else if (last == 0) {
+      stages[s].output = kinds.front().input;
+    }
+  }
+  return stages;
+}
+
+// The most that is in flight on a rank at a time, as its cells come. A backward that is overlapped
+// with a forward may be through before it.
+Bytes most_in_flight(const RankProgram& program, const std::vector<StageMemory>& stages) {
+  Bytes now, most;
+  for (const Cell& cell : program.cells) {
+    Bytes taken;
+    for (const Work& work : cell.works()) {
+      const StageMemory& stage = stages[static_cast<std::size_t>(work.stage)];
+      const Bytes kept = stage.kept - stage.output;
+      if (work.kind == WorkKind::forward) taken += kept;
+      if (work.kind == WorkKind::backward || work.kind == WorkKind::backward_input) now -= kept;
+    }
+    most = std::max(most, now += taken);
+  }
+  return most;
+}
+
 }  // namespace
 
 LeastMemory least_memory(const Prepared& run) {
-  struct Kind {
-    Bytes held, left, input;
-  };
-  std::vector<Kind> kinds;
-  for (const LayerTasks& tasks : tasks_of_kinds(run, run.ends, run.rates)) {
-    const LayerMemory memory =
-        layer_memory(tasks, {run.mesh, run.precision, run.optimizer, *run.attention, run.dropout});
-    kinds.push_back(
-        {memory.weights + memory.optimizer + (run.optimizer.gradients ? memory.gradients : Bytes{}),
-         left_by_forward(tasks, memory), memory.input});
-  }
+  PlanMemo memo;
+  const std::vector<StageMemory> stages = memory_of_stages(run, memo);
   LeastMemory most;
   for (int rank = 0; rank < run.step.ranks(); ++rank) {
     LeastMemory here;
     here.rank = rank;
     for (const int stage : stages_of(run.step.schedule, rank)) {
-      const auto& units = run.step.stages[static_cast<std::size_t>(stage)];
-      Bytes kept = kinds[static_cast<std::size_t>(units.front().kind)].input;
-      for (const StageUnit& unit : units) {
-        const Kind& kind = kinds[static_cast<std::size_t>(unit.kind)];
-        here.held += kind.held;
-        kept += kind.left;
-      }
-      here.activations = std::max(here.activations, kept);
+      const StageMemory& memory = stages[static_cast<std::size_t>(stage)];
+      here.held += memory.held;
+      here.activations = std::max(here.activations, memory.kept);
     }
     if (here.total() > most.total()) most = here;
+  }
+  return most;
+}
+
+Bytes memory_floor(const Prepared& run, PlanMemo& memo) {
+  const std::vector<StageMemory> stages = memory_of_stages(run, memo);
+  Bytes most;
+  for (int rank = 0; rank < run.step.ranks(); ++rank) {
+    Bytes held;
+    for (const int stage : stages_of(run.step.schedule, rank))
+      held += stages[static_cast<std::size_t>(stage)].held;
+    const RankProgram& program = run.step.schedule.programs[static_cast<std::size_t>(rank)];
+    most = std::max(most, held + most_in_flight(program, stages));
   }
   return most;
 }

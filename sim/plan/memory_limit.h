@@ -1,4 +1,5 @@
-// Whether the memory of a device has room for one micro-batch at all.
+// What the memory of a device must hold whatever the replay says, and whether it has room for one
+// micro-batch at all.
 #pragma once
 
 #include <vector>
@@ -19,6 +20,10 @@ struct LeastMemory {
   Bytes total() const { return held + activations; }
 };
 LeastMemory least_memory(const Prepared& run);
+
+// The same with all that the rank's schedule has in flight: what forward passes have left whose
+// backward pass has not begun. No replay needs less.
+Bytes memory_floor(const Prepared& run, PlanMemo& memo);
 
 // Appends a problem when memory_limit is given and below that. Without it a run that does not fit
 // is simulated all the same: fits_memory says so.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "base/must.h"
 #include "plan/backward.h"
@@ -71,7 +73,21 @@ class WantedAlgorithms {
     }
   }
 
+  // The same calls come again and again in a layer.
   AlgorithmChoice pick(const CollectiveCall& call, const Cluster& cluster,
+                       std::vector<Problem>& problems) const {
+    const Call asked{call.ask.kind, call.ask.bytes, call.axes, call.ask.targets};
+    const auto known = picked_.find(asked);
+    if (known != picked_.end()) return known->second;
+    AlgorithmChoice choice = find(call, cluster, problems);
+    if (choice.row != nullptr) picked_.emplace(asked, choice);
+    return choice;
+  }
+
+ private:
+  using Call = std::tuple<Collective, Bytes, std::vector<int>, std::vector<int>>;
+
+  AlgorithmChoice find(const CollectiveCall& call, const Cluster& cluster,
                        std::vector<Problem>& problems) const {
     for (const AlgorithmSpec& entry : spec_.collectives) {
       if (entry.kind == to_text(call.ask.kind)) {
@@ -81,8 +97,8 @@ class WantedAlgorithms {
     return pick_algorithm("auto", call, cluster, {}, problems);
   }
 
- private:
   const RunSpec& spec_;
+  mutable std::map<Call, AlgorithmChoice> picked_;
 };
 
 void pick_all(const WantedAlgorithms& wanted, const Prepared& run, LayerPlan& plan,
@@ -211,11 +227,36 @@ bool runs_ends(const RunSpec& spec, std::vector<Problem>& problems) {
   return spec.ends.value && can;
 }
 
-// How statements are planned on the run's cluster.
+// How statements are planned on the run's cluster, unless that is known.
 class Planner {
  public:
-  Planner(const RunSpec& spec, Prepared& run, std::vector<Problem>& problems)
-      : spec_(spec), run_(run), problems_(problems), prices_(run.cluster, run.mesh, run.rates) {}
+  Planner(const RunSpec& spec, const WantedAlgorithms& wanted, PlanMemo& memo, Prepared& run,
+          std::vector<Problem>& problems)
+      : spec_(spec),
+        wanted_(wanted),
+        memo_(memo),
+        run_(run),
+        problems_(problems),
+        prices_(run.cluster, run.mesh, run.rates),
+        cluster_(memo.cluster(run.cluster)) {}
+
+  // The layers, at least their forward pass, without the checks that the file needs.
+  void forward() {
+    const ShardInput asked = input(run_);
+    const std::string question = question_of(asked, cluster_);
+    question_ = fmt::format("{} backward, {}{}", question, run_.recompute->name, collectives());
+    if (take(question_, run_) || take(question, run_)) return;
+    const std::size_t before = problems_.size();
+    run_.sharded = shard(asked, problems_);
+    if (problems_.size() == before) memo_.keep(question, run_);
+  }
+
+  // Their backward pass, and the algorithms of both.
+  void backward() {
+    if (run_.question == question_) return;
+    append_backward(input(run_), run_.sharded);
+    choose(run_, question_);
+  }
 
   ShardInput input(LayerPlan& plan) {
     return {plan.layer,
@@ -250,18 +291,52 @@ class Planner {
     if (!problems_.empty()) return;
     ShardInput asked = input(plan);
     asked.recompute = nullptr;  // of the layers alone
+    const std::string question =
+        question_of(asked, cluster_) + std::string(row.kind) + collectives();
+    if (take(question, plan)) return;
     plan.sharded = shard(asked, problems_);
     if (!problems_.empty()) return;
     append_backward(asked, plan.sharded);
     if (row.looks_up) make_lookup(plan, run_.mesh, run_.precision);
     read_probabilities(plan, run_.mesh, run_.precision);
+    choose(plan, question);
   }
 
+  // Algorithms that do not suit, once all layers are planned.
+  void say_unsuited() { problems_.insert(problems_.end(), unsuited_.begin(), unsuited_.end()); }
+
  private:
+  void choose(LayerPlan& plan, const std::string& question) {
+    const std::size_t before = unsuited_.size();
+    pick_all(wanted_, run_, plan, unsuited_);
+    plan.question = question;
+    if (unsuited_.size() == before) memo_.keep_again(question, plan);
+  }
+
+  // Whether it is known.
+  bool take(const std::string& question, LayerPlan& plan) const {
+    const LayerPlan* known = memo_.find(question);
+    if (known != nullptr) plan = *known;
+    return known != nullptr;
+  }
+
+  // What the user says of algorithms.
+  std::string collectives() const {
+    std::string text;
+    for (const AlgorithmSpec& entry : spec_.collectives)
+      text += fmt::format("|{}={}", entry.kind, entry.algorithm.value);
+    return text;
+  }
+
   const RunSpec& spec_;
+  const WantedAlgorithms& wanted_;
+  PlanMemo& memo_;
   Prepared& run_;
   std::vector<Problem>& problems_;
   PriceBook prices_;
+  std::size_t cluster_;
+  std::string question_;  // of the layers' both passes
+  std::vector<Problem> unsuited_;
 };
 
 // A preset that cuts arrays over the axis of the pipeline; false: there is one.
@@ -305,6 +380,11 @@ void cluster_problems(const RunSpec& spec, std::vector<Problem>& problems) {
 }
 
 Prepared prepare(const RunSpec& spec) {
+  PlanMemo memo;
+  return prepare(spec, memo);
+}
+
+Prepared prepare(const RunSpec& spec, PlanMemo& memo) {
   std::vector<Problem> problems;
   Prepared run;
   run.link = link_figures(spec, problems);
@@ -343,21 +423,18 @@ Prepared prepare(const RunSpec& spec) {
                              run.layer, run.mesh, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   apply_stated(stated, run.layer, run.mesh, run.layouts, problems);
-  Planner planner(spec, run, problems);
-  const ShardInput input = planner.input(run);
-  run.sharded = shard(input, problems);
+  Planner planner(spec, wanted, memo, run, problems);
+  planner.forward();
   require_stated_sums(run.layer, run.layouts, run.sharded, problems);
   check_layers_fit(spec, run, problems);
   check_sizes_used(spec.model_spec, run.layer, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
-  append_backward(input, run.sharded);
+  planner.backward();
   bool first = true;
   if (ends) {
     for (const EndRow& row : end_rows()) planner.end(row, first);
   }
-  if (!problems.empty()) throw ConfigError(std::move(problems));
-  pick_all(wanted, run, run, problems);
-  for (LayerPlan& end : run.ends) pick_all(wanted, run, end, problems);
+  planner.say_unsuited();
   if (!problems.empty()) throw ConfigError(std::move(problems));
   plan_stages(spec, pipeline, run, problems);
   for (const ShardedCollective& gather : run.boundary.gather)

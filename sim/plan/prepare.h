@@ -15,6 +15,7 @@
 #include "plan/cost.h"
 #include "plan/layer_plan.h"
 #include "plan/overlap.h"
+#include "plan/plan_memo.h"
 #include "plan/presets.h"
 #include "plan/recompute.h"
 #include "plan/step_plan.h"
@@ -45,8 +46,9 @@ struct Prepared : LayerPlan {
 // what else is wrong with a file (FurtherProblems).
 void cluster_problems(const RunSpec& spec, std::vector<Problem>& problems);
 
-// Throws ConfigError with every problem found.
+// Throws ConfigError with every problem found. `memo`: of earlier runs, to be asked and added to.
 Prepared prepare(const RunSpec& spec);
+Prepared prepare(const RunSpec& spec, PlanMemo& memo);
 
 // The link figures of a topology's innermost level: its own, else the chip's; times the level's
 // efficiency, else the chip variant's. Appends a problem when neither states a bandwidth.

@@ -218,7 +218,11 @@ std::vector<int> added_later(const ShardInput& input, const ShardedLayer& sharde
 
 std::vector<std::string> padding_of(const ShardInput& input, const ShardedLayer& sharded) {
   std::vector<std::string> result;
+  const auto divides = [&](const DimLayout& dim) {
+    return dim.axes.empty() || input.layer.dim_size(dim.dim) % input.mesh.size_of(dim.axes) == 0;
+  };
   const auto note = [&](const Sharding& sharding) {
+    if (std::all_of(sharding.dims.begin(), sharding.dims.end(), divides)) return;
     std::vector<int> sizes;
     for (const DimLayout& dim : sharding.dims) sizes.push_back(input.layer.dim_size(dim.dim));
     for (std::string& line : local_shape(sharding, input.mesh, sizes).padded) {

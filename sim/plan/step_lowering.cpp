@@ -334,7 +334,9 @@ class StepLowering {
       const int mirror = schedule().ranks() - 1 - r;
       if (mirror == r) continue;
       Bytes gradients;
-      for_each_unit(r, [&](const StageUnit& unit, int) { gradients += gradient_bytes(unit); });
+      for_each_unit(r, [&](const StageUnit& unit, int) {
+        gradients += gradients_of(*chains_.kind(unit).plan, run_.mesh, run_.precision);
+      });
       const std::uint32_t origin =
           transfer_origin("gradients of its copy", mirror, {}, Pass::backward);
       const ClassOps mine = of_rank(r, before[static_cast<std::size_t>(r)]);
@@ -348,17 +350,6 @@ class StepLowering {
 
   const std::vector<StageUnit>& units(int stage) const {
     return run_.step.stages[static_cast<std::size_t>(stage)];
-  }
-
-  Bytes gradient_bytes(const StageUnit& unit) const {
-    const LayerPlan& plan = *chains_.kind(unit).plan;
-    Bytes bytes;
-    for (std::size_t t = 0; t < plan.layer.tensors.size(); ++t) {
-      if (plan.layer.tensors[t].role != TensorRole::parameter) continue;
-      bytes += local_bytes(plan.layer, run_.mesh, plan.layouts.tensors[t].gradient,
-                           run_.precision.gradients);
-    }
-    return bytes;
   }
 
   void update(int r, const ClassOps& done) {

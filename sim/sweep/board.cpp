@@ -32,9 +32,9 @@ std::vector<std::size_t> replay_order(const std::vector<BoardEntry>& entries,
                                       std::optional<double> keep) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].bound) order.push_back(i);
+    if (entries[i].floor) order.push_back(i);
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return *entries[a].bound != *entries[b].bound ? *entries[a].bound < *entries[b].bound
+    return *entries[a].floor != *entries[b].floor ? *entries[a].floor < *entries[b].floor
                                                   : entries[a].point < entries[b].point;
   });
   if (keep)
@@ -43,23 +43,26 @@ std::vector<std::size_t> replay_order(const std::vector<BoardEntry>& entries,
   return order;
 }
 
-std::vector<std::size_t> settle(const SearchSpec& search, std::vector<BoardEntry>& entries) {
+Settled settle(const SearchSpec& search, std::vector<BoardEntry>& entries) {
   Best best(search.top);
   for (const BoardEntry& entry : entries)
     if (entry.status == PointStatus::ok && entry.score) best.add(*entry.score);
-  std::vector<std::size_t> changed;
+  Settled settled;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     BoardEntry& entry = entries[i];
-    if (!entry.bound) continue;
-    const PointStatus before = entry.status;
-    if (proven_worse(*entry.bound, best.last())) {
+    if (!entry.floor) continue;
+    if (proven_worse(*entry.floor, best.last())) {
       entry.status = PointStatus::proof;
+      settled.by_floor.push_back(i);
+    } else if (entry.ideal && proven_worse(*entry.ideal, best.last())) {
+      entry.status = PointStatus::proof;
+      settled.by_ideal.push_back(i);
     } else if (entry.status == PointStatus::screened) {
       entry.status = PointStatus::choice;
+      settled.by_choice.push_back(i);
     }
-    if (entry.status != before) changed.push_back(i);
   }
-  return changed;
+  return settled;
 }
 
 }  // namespace shardsim

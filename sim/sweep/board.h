@@ -19,7 +19,8 @@ struct BoardEntry {
   std::uint64_t point = 0;
   bool known = false;  // it has a row
   PointStatus status = PointStatus::failed;
-  std::optional<double> bound = {}, score = {};  // of the ideal engine; replayed
+  // By its plan; by the ideal engine, where that was asked; replayed.
+  std::optional<double> floor = {}, ideal = {}, score = {};
 };
 
 // The score of the last of the best `top`; infinite while there are fewer.
@@ -34,18 +35,23 @@ class Best {
   std::priority_queue<double> scores_;  // the worst on top
 };
 
-// Whether a bound proves that a point is not among the best. The two engines round differently.
+// Whether a bound proves that a point is not among the best. Bounds and replays round differently.
 inline bool proven_worse(double bound, double last) {
   return bound * (1 - 1e-9) > last;
 }
 
-// Screened entries by bound; ties by number. `keep`: only so many of them, the share rounded up.
+// Screened entries by floor; ties by number. `keep`: only so many of them, the share rounded up.
 std::vector<std::size_t> replay_order(const std::vector<BoardEntry>& entries,
                                       std::optional<double> keep);
 
 // What becomes of the entries in the end: a bound above the last of the best is a proof, whether or
-// not the point was replayed; what is left screened was dropped by choice. Returns those that
-// change.
-std::vector<std::size_t> settle(const SearchSpec& search, std::vector<BoardEntry>& entries);
+// not the point was replayed; what is left screened was dropped by choice. What else is known of
+// them depends on who was ahead of whom, so it is forgotten.
+struct Settled {
+  std::vector<std::size_t> by_floor;   // these are proven by their plan: no operations are kept
+  std::vector<std::size_t> by_ideal;   // these by the ideal engine: no replay is kept
+  std::vector<std::size_t> by_choice;  // these are not proven
+};
+Settled settle(const SearchSpec& search, std::vector<BoardEntry>& entries);
 
 }  // namespace shardsim

@@ -7,22 +7,16 @@
 
 #include "base/must.h"
 #include "plan/memory_limit.h"
+#include "plan/step_floor.h"
 #include "spec/library.h"
 #include "spec/load_tree.h"
 #include "spec/yaml_text.h"
+#include "sweep/board.h"
 
 namespace shardsim {
 namespace {
 
 namespace fs = std::filesystem;
-
-const EngineRow& engine(std::string_view name) {
-  const auto rows = engines();
-  const auto at = std::find_if(rows.begin(), rows.end(),
-                               [&](const EngineRow& row) { return row.name == name; });
-  must(at != rows.end(), "the table of engines has the two that sweeps use");
-  return *at;
-}
 
 // Fields whose value may be a path that starts from the folder of its file.
 constexpr std::array<std::string_view, 4> kPaths = {"cluster.chip", "cluster.topology", "model",
@@ -129,47 +123,54 @@ bool Evaluator::refuse(const Candidate& candidate, bool all, PointResult& result
   return true;
 }
 
-void Evaluator::simulate(const RunSpec& run, const Candidate& candidate, Depth depth,
-                         PointResult& result) const {
+// Whether the point is worth a replay.
+bool Evaluator::take_bound(const Lowered& lowered, double limit, PointResult& result) const {
+  result[ResultFigure::bound] = seconds(replay_ideal(lowered.graph).makespan());
+  const auto bound = score_of(spec_.search->objective, result, ResultFigure::bound);
+  return !bound || !proven_worse(*bound, limit);
+}
+
+void Evaluator::simulate(const RunSpec& run, const Candidate& candidate, Depth depth, double limit,
+                         PointResult& result) {
   using enum ResultFigure;
-  const Prepared prepared = prepare(run);
+  const Prepared prepared = prepare(run, plans_);
   result.status = PointStatus::ok;
   if (depth == Depth::check) return;
   result[chips] = prepared.cluster.devices();
   if (run.batch.global.given && run.batch.length.given)
     result[tokens] = static_cast<double>(run.batch.global.value) * run.batch.length.value;
   result[price_per_chip_hour] = price_of(spec_, run);
-  const Bytes floor = least_memory(prepared).total();
-  const Bytes limit =
+  const Bytes least = shardsim::memory_floor(prepared, plans_);
+  const Bytes room =
       run.memory_limit.given ? run.memory_limit.value : run.chip_spec.memory_capacity;
-  result[memory_floor] = floor / Bytes{1};
-  if (floor > limit) result[fits_memory] = 0;
+  result[memory_floor] = least / Bytes{1};
+  if (least > room) result[fits_memory] = 0;
   if (refuse(candidate, false, result) || lacks_objective(run, result)) return;
   result[fits_memory] = std::nullopt;  // as measured, or not at all
   const LowerOptions lowering{spec_.grain, false};
-  if (spec_.search && spec_.search->screen) {
-    const Lowered lowered = lower(run, prepared, lowering);
-    result[operations] = static_cast<double>(lowered.graph.size());
-    result[bound] = seconds(replay_ideal(lowered.graph).makespan());
-  }
-  if (depth == Depth::screen) {
+  const bool screens = spec_.search && spec_.search->screen;
+  if (screens) {
+    result[floor] = seconds(step_floor(prepared, lowering, alone_));
     result.status = PointStatus::screened;
-    return;
   }
-  const Run done = simulate_(run, prepared, lowering, engine("simgrid"));
-  result[operations] = static_cast<double>(done.graph.size());
+  if (depth == Depth::screen) return;
+  Lowered lowered = lower(run, prepared, lowering);
+  result[operations] = static_cast<double>(lowered.graph.size());
+  if (screens && !take_bound(lowered, limit, result)) return;
+  result.status = PointStatus::ok;
+  const Run done = simulate_(run, prepared, std::move(lowered), spec_.grain);
   take_metrics(done, measure(done), result);
   refuse(candidate, true, result);
 }
 
-PointResult Evaluator::evaluate(std::uint64_t point, Depth depth) const {
+PointResult Evaluator::evaluate(std::uint64_t point, Depth depth, double limit) {
   PointResult result;
   result.point = point;
   try {
     const Candidate candidate = candidates_.at(point);
     const Node tree = run_of(spec_, candidate);
     if (depth != Depth::check) result.run_yaml = run_yaml(tree);
-    simulate(load_run(tree, ""), candidate, depth, result);
+    simulate(load_run(tree, ""), candidate, depth, limit, result);
   } catch (const ConfigError& error) {
     result.status = PointStatus::invalid;
     result.reason = error.problems().front().message;

@@ -79,20 +79,18 @@ class Merge {
     for (const auto& [point, entry] : rows_) {
       const PointResult result = reader_.read(entry.row);
       BoardEntry one{.point = result.point, .known = true, .status = result.status};
-      one.bound = score_of(search.objective, result, ResultFigure::bound);
+      one.floor = score_of(search.objective, result, ResultFigure::floor);
+      one.ideal = score_of(search.objective, result, ResultFigure::bound);
       one.score = score_of(search.objective, result, ResultFigure::step_time);
       entries.push_back(one);
     }
-    for (const std::size_t i : settle(search, entries)) {
-      Row& row = rows_.at(static_cast<std::int64_t>(entries[i].point)).row;
-      PointResult result = reader_.read(row);
-      result.status = entries[i].status;
-      result.reason.clear();
-      const auto figures = figure_rows();
-      for (std::size_t f = 0; f < figures.size(); ++f)
-        if (figures[f].replayed) result.figures[f] = std::nullopt;
-      reader_.write(result, row);
-    }
+    const Settled settled = settle(search, entries);
+    const auto rewrite = [&](const std::vector<std::size_t>& changed, bool FigureRow::*forget) {
+      for (const std::size_t i : changed) become(entries[i], forget);
+    };
+    rewrite(settled.by_floor, &FigureRow::lowered);
+    rewrite(settled.by_ideal, &FigureRow::replayed);
+    rewrite(settled.by_choice, &FigureRow::replayed);
   }
 
   std::size_t size() const { return rows_.size(); }
@@ -103,6 +101,18 @@ class Merge {
   }
 
  private:
+  // Forgets the figures for which that holds.
+  void become(const BoardEntry& entry, bool FigureRow::*forget) {
+    Row& row = rows_.at(static_cast<std::int64_t>(entry.point)).row;
+    PointResult result = reader_.read(row);
+    result.status = entry.status;
+    result.reason.clear();
+    const auto figures = figure_rows();
+    for (std::size_t f = 0; f < figures.size(); ++f)
+      if (figures[f].*forget) result.figures[f] = std::nullopt;
+    reader_.write(result, row);
+  }
+
   static constexpr int kShown = 20;
   struct Entry {
     Row row;

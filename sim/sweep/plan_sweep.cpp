@@ -53,7 +53,7 @@ SweepPlan plan_sweep(const SweepSpec& spec, const Candidates& candidates,
   SweepPlan plan;
   plan.list = list_points(spec, candidates);
   plan.rules = candidates.rules();
-  const Evaluator evaluator(spec, candidates, simulate);
+  Evaluator evaluator(spec, candidates, simulate);
   std::vector<std::uint64_t> valid;
   for (const std::uint64_t point : spread(plan.list.points, kLookedAt)) {
     throw_if_interrupted();

@@ -6,7 +6,8 @@ namespace shardsim {
 namespace {
 
 constexpr std::array<FigureRow, kFigures> kRows = {{
-    {"bound_s", "the step of the ideal engine, a lower bound; null: not screened", false},
+    {"floor_s", "what the step takes at the least, by its plan; null: not screened", false, false},
+    {"bound_s", "the step of the ideal engine, a closer bound; null: the floor was enough", false},
     {"step_time_s", "the step, replayed"},
     {"compute_s", "computing, on a device of the rank that ends last"},
     {"comm_s", "collectives and transfers there, those at once counted once"},
@@ -20,13 +21,13 @@ constexpr std::array<FigureRow, kFigures> kRows = {{
     {"cost_per_token", "in the currency of search.prices"},
     {"peak_memory_bytes", "of the device that needs most"},
     {"memory_floor_bytes",
-     "what it needs whatever runs when: weights, gradients, optimizer state and "
-     "what one forward pass leaves",
-     false},
+     "what it needs at the least, by its plan: weights, gradients, optimizer state and "
+     "what its schedule has in flight",
+     false, false},
     {"fits_memory", "1 or 0"},
-    {"chips", "devices of the cluster", false},
-    {"tokens", "in the step", false},
-    {"price_per_chip_hour", "of search.prices", false},
+    {"chips", "devices of the cluster", false, false},
+    {"tokens", "in the step", false, false},
+    {"price_per_chip_hour", "of search.prices", false, false},
     {"operations", "of the graph that is replayed", false},
 }};
 

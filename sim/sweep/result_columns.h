@@ -12,6 +12,7 @@
 namespace shardsim {
 
 enum class ResultFigure : std::uint8_t {
+  floor,
   bound,
   step_time,
   compute,
@@ -39,6 +40,7 @@ struct FigureRow {
   std::string_view name;  // of the column, and in constraints
   std::string_view help;
   bool replayed = true;  // false: known before the replay
+  bool lowered = true;   // false: known before there are operations
 };
 std::span<const FigureRow> figure_rows();  // [ResultFigure]
 std::vector<std::string> result_names();
@@ -48,9 +50,9 @@ enum class PointStatus : std::uint8_t {
   infeasible,  // a constraint does not hold
   invalid,     // the program refuses the run
   failed,      // the engine died, or the point took too long
-  proof,       // dropped: its bound is above what the best take
+  proof,       // dropped: a bound of it is above what the best take
   choice,      // dropped: not among the share that is kept
-  screened,    // its bound is known; not replayed yet
+  screened,    // its floor is known; not replayed yet
   count        // how many there are
 };
 std::string_view to_text(PointStatus status);

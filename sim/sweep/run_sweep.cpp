@@ -78,7 +78,8 @@ class Execution {
   void note(const PointResult& result, BoardEntry& entry) const {
     entry.known = true;
     entry.status = result.status;
-    if (const auto bound = score_of(objective(), result, ResultFigure::bound)) entry.bound = bound;
+    entry.floor = score_of(objective(), result, ResultFigure::floor);
+    entry.ideal = score_of(objective(), result, ResultFigure::bound);
     entry.score = score_of(objective(), result, ResultFigure::step_time);
   }
 
@@ -87,7 +88,7 @@ class Execution {
     const ResultReader reader(store_.columns());
     store_.each({}, [&](const Row& row) {
       PointResult result = reader.read(row);
-      if (result.status == PointStatus::failed && !result[ResultFigure::bound]) return;
+      if (result.status == PointStatus::failed && !result[ResultFigure::floor]) return;
       const bool again = result.status == PointStatus::proof ||
                          result.status == PointStatus::choice ||
                          result.status == PointStatus::failed;
@@ -103,7 +104,8 @@ class Execution {
     Workers workers(
         static_cast<int>(jobs),
         [&](const PointTask& task) {
-          return to_bytes(evaluator_.evaluate(task.point, static_cast<Depth>(task.kind)));
+          return to_bytes(
+              evaluator_.evaluate(task.point, static_cast<Depth>(task.kind), task.limit));
         },
         spec_.timeout, depth == Depth::replay ? with_engine_ready : run_as_is);
     Progress progress(depth == Depth::screen ? "points screened" : "points replayed", order.size(),
@@ -114,9 +116,11 @@ class Execution {
     std::size_t next = 0;
     std::uint64_t done = 0;
     for (;;) {
-      while (workers.has_room() && next < order.size() &&
-             !(ends && proven_worse(*entries_[order[next]].bound, best.last()))) {
-        workers.give({entries_[order[next++]].point, static_cast<std::uint64_t>(depth)});
+      for (; workers.has_room() && next < order.size(); ++next) {
+        const BoardEntry& entry = entries_[order[next]];
+        if (ends && proven_worse(*entry.floor, best.last())) break;
+        if (ends && entry.ideal && proven_worse(*entry.ideal, best.last())) continue;
+        workers.give({entry.point, static_cast<std::uint64_t>(depth), best.last()});
       }
       if (workers.under_way() == 0) return;
       const std::vector<PointDone> finished = workers.wait();
@@ -131,7 +135,7 @@ class Execution {
       BoardEntry& entry = entry_of(one.task.point);
       PointResult result = one.answer ? from_bytes(*one.answer) : failed(one);
       // A point that failed in its replay keeps what its screening found.
-      if (result.status == PointStatus::failed && entry.bound) {
+      if (result.status == PointStatus::failed && entry.floor) {
         store_.update({"point", "status", "reason"},
                       {{static_cast<std::int64_t>(result.point),
                         std::string(to_text(result.status)), result.reason}});
@@ -154,10 +158,17 @@ class Execution {
   }
 
   void settle_all() {
-    const std::vector<std::size_t> changed = settle(*spec_.search, entries_);
+    const Settled settled = settle(*spec_.search, entries_);
+    write(settled.by_floor, &FigureRow::lowered);
+    write(settled.by_ideal, &FigureRow::replayed);
+    write(settled.by_choice, &FigureRow::replayed);
+  }
+
+  // What these have become; figures for which that holds are forgotten.
+  void write(const std::vector<std::size_t>& changed, bool FigureRow::*forget) {
     std::vector<std::string> columns = {"point", "status", "reason"};
     for (const FigureRow& row : figure_rows())
-      if (row.replayed) columns.emplace_back(row.name);
+      if (row.*forget) columns.emplace_back(row.name);
     std::vector<Row> rows;
     for (const std::size_t i : changed) {
       Row row(columns.size());

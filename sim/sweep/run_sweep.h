@@ -1,9 +1,10 @@
 // A sweep, carried out: points handed to workers, results into the store.
 //
-// With `search:` every point is screened first; then points are replayed in the order of their
-// bounds, until the bound of the next is above what the best take. Which points are replayed in the
-// end depends on nothing but the sweep: those whose bound is not above the time of the last of the
-// best (a worker that was ahead of that has done something for nothing, which is not kept).
+// With `search:` every point is screened first, by its plan (plan/step_floor.h); then points are
+// lowered in the order of their floors, until the floor of the next is above what the best take,
+// and replayed unless the ideal engine says the same of them. Which points are replayed in the end
+// depends on nothing but the sweep: those of which neither bound is above the time of the last of
+// the best (a worker that was ahead of that has done something for nothing, which is not kept).
 #pragma once
 
 #include <cstdint>

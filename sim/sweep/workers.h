@@ -1,6 +1,6 @@
 // Worker processes: tasks in, answers out, whatever happens to a worker.
 //
-// Every worker has a socket to the parent. It reads tasks (16 bytes), answers each in order (its
+// Every worker has a socket to the parent. It reads tasks (24 bytes), answers each in order (its
 // length, then its bytes) and ends when the socket closes. A worker that dies or takes too long for
 // a task is replaced: that task has failed, the others that it had go to its successor.
 #pragma once
@@ -19,6 +19,7 @@ namespace shardsim {
 struct PointTask {
   std::uint64_t point = 0;
   std::uint64_t kind = 0;
+  double limit = 0;
 };
 
 struct PointDone {

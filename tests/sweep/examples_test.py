@@ -42,6 +42,10 @@ def check_reach(rows):
     assert best(rows, node=8) < best(rows, node=64), (best(rows, node=8), best(rows, node=64))
 
 
+def none_failed(rows):
+    assert all(r["status"] != "failed" for r in rows), [r["reason"] for r in rows if r["status"] == "failed"]
+
+
 def check_bandwidth(rows):
     """Faster links never cost; the fewer tokens, the more tp pays."""
     lines = {}
@@ -125,7 +129,9 @@ def main():
     for name in args.names or sorted(names):
         with tempfile.TemporaryDirectory() as folder:
             try:
-                REDUCED[name][2](rows_of(str(pathlib.Path(args.binary).resolve()), name, folder))
+                rows = rows_of(str(pathlib.Path(args.binary).resolve()), name, folder)
+                none_failed(rows)
+                REDUCED[name][2](rows)
                 print(f"{name}: passed", flush=True)
             except AssertionError as error:
                 failed += 1

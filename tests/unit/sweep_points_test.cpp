@@ -175,10 +175,11 @@ TEST_CASE("sweep: a draw is an order of all numbers") {
 }
 
 TEST_CASE("sweep: what a search replays and drops") {
-  // Bounds 1 to 6; replayed 3, 2.5, 4; the fourth bound is above the second of the best.
+  // Floors 1 to 6; replayed 3, 2.5, 4; the fourth floor is above the second of the best.
   std::vector<BoardEntry> entries;
-  const auto add = [&](double bound, PointStatus status, std::optional<double> score) {
-    entries.push_back({entries.size(), true, status, bound, score});
+  const auto add = [&](double floor, PointStatus status, std::optional<double> score,
+                       std::optional<double> ideal = {}) {
+    entries.push_back({entries.size(), true, status, floor, ideal, score});
   };
   add(2, PointStatus::ok, 3);
   add(1, PointStatus::ok, 2.5);
@@ -186,14 +187,21 @@ TEST_CASE("sweep: what a search replays and drops") {
   add(3, PointStatus::screened, {});
   add(3.1, PointStatus::ok, 3.2);  // a worker was ahead
   add(6, PointStatus::screened, {});
-  CHECK(replay_order(entries, std::nullopt) == std::vector<std::size_t>{3, 5});
+  add(2.9, PointStatus::screened, {}, 3.3);  // the ideal engine said enough
+  add(2.8, PointStatus::ok, 3.4, 3.35);      // or would have
+  CHECK(replay_order(entries, std::nullopt) == std::vector<std::size_t>{6, 3, 5});
   SearchSpec search;
   search.top = 2;
   std::vector<BoardEntry> settled = entries;
-  CHECK(settle(search, settled) == std::vector<std::size_t>{3, 4, 5});
+  const Settled became = settle(search, settled);
+  CHECK(became.by_floor == std::vector<std::size_t>{4, 5});
+  CHECK(became.by_ideal == std::vector<std::size_t>{6, 7});
+  CHECK(became.by_choice == std::vector<std::size_t>{3});
   CHECK(settled[3].status == PointStatus::choice);  // 3 <= 3: no proof
   CHECK(settled[4].status == PointStatus::proof);
   CHECK(settled[5].status == PointStatus::proof);
+  CHECK(settled[6].status == PointStatus::proof);
+  CHECK(settled[7].status == PointStatus::proof);
   search.top = 10;  // fewer than that were replayed: nothing is proven
   settled = entries;
   settle(search, settled);
