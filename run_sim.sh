@@ -40,7 +40,7 @@ install_missing() {
   need_tool python3 python3
   need_tool esbuild esbuild
   for library in libsimgrid-dev libboost-graph-dev libyaml-cpp-dev libfmt-dev libcli11-dev \
-    nlohmann-json3-dev doctest-dev libsqlite3-dev zlib1g-dev node-d3; do
+    nlohmann-json3-dev doctest-dev libsqlite3-dev zlib1g-dev libmimalloc-dev node-d3; do
     need_library "$library"
   done
   if [ "$1" = test ]; then

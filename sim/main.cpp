@@ -1,6 +1,5 @@
 // Exit status: 0 done; 1 the machine refused; 2 the input is wrong; 3 a check failed; 130
 // interrupted.
-#include <malloc.h>
 
 #include <cstdio>
 #include <exception>
@@ -8,24 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "base/allocation.h"
 #include "base/check_failed.h"
 #include "base/file.h"
 #include "base/problem.h"
 #include "command/command_line.h"
 
-namespace {
-
-// What one stage frees the next one takes, instead of new pages from the kernel: a third of the
-// page faults of a replay of two million sends.
-void keep_freed_memory() {
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-  keep_freed_memory();
+  shardsim::use_large_pages();
   try {
     shardsim::catch_interrupts();
     shardsim::do_command(std::vector<std::string>(argv + 1, argv + argc));

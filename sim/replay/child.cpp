@@ -1,7 +1,6 @@
 #include "replay/child.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -87,7 +86,6 @@ int run_on_thread(const std::function<void()>& work) {
   dup2(pipe.write_end, STDERR_FILENO);
   close(pipe.write_end);
   close(pipe.read_end);
-  mallopt(M_ARENA_MAX, 1);  // the thread is alone: a second heap only costs (a tenth of all time)
   int error = 0;
   if (on_this_stack) {
     thread_main(const_cast<std::function<void()>*>(&work));
