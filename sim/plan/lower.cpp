@@ -161,9 +161,10 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
   plan.mesh = run.whole_mesh;
   plan.layer = run.sharded;
   plan.fold = fold_of(run, options);
-  refuse_too_many_ops(ops_of(run, plan.fold, options.grain), options.full, options.grain,
-                      spec.topology.pos, "devices, layers or micro-batches");
-  result.graph = lower_step(run, plan, options.grain);
+  const double ops = ops_of(run, plan.fold, options.grain);
+  refuse_too_many_ops(ops, options.full, options.grain, spec.topology.pos,
+                      "devices, layers or micro-batches");
+  result.graph = lower_step(run, plan, options.grain, ops);
   plan.facts = facts_of(spec, run);
   plan.assumptions = assumptions_of(spec, run, options);
   return result;

@@ -20,12 +20,16 @@ namespace {
 
 class StepLowering {
  public:
-  StepLowering(const Prepared& run, Plan& plan, Grain grain)
+  StepLowering(const Prepared& run, Plan& plan, Grain grain, double ops)
       : run_(run),
         builder_(plan.cluster, plan.fold),
         transfers_(builder_, run.step.axes),
         streams_(builder_, plan, run.mesh, run.overlap, grain),
         chains_(run, plan.cluster, streams_) {
+    // A fifth above the estimate: pages that nobody touches cost nothing, a vector that grows is
+    // copied. On tori an op waits for two others.
+    const auto most = static_cast<std::size_t>(1.2 * ops);
+    builder_.reserve(most, 2 * most);
     const auto works = static_cast<std::size_t>(schedule().microbatches * schedule().stages());
     forward_.resize(works);
     backward_.resize(works);
@@ -402,8 +406,8 @@ class StepLowering {
 
 }  // namespace
 
-OpGraph lower_step(const Prepared& run, Plan& plan, Grain grain) {
-  return StepLowering(run, plan, grain).run();
+OpGraph lower_step(const Prepared& run, Plan& plan, Grain grain, double ops) {
+  return StepLowering(run, plan, grain, ops).run();
 }
 
 }  // namespace shardsim

@@ -14,8 +14,9 @@
 
 namespace shardsim {
 
-// Appends the collectives to `plan.collectives`. REQUIRES: plan.cluster and plan.fold are set; the
-// fold keeps the ranks of the pipeline apart.
-OpGraph lower_step(const Prepared& run, Plan& plan, Grain grain);
+// Appends the collectives to `plan.collectives`. `ops`: about how many it will be, for which room
+// is made. REQUIRES: plan.cluster and plan.fold are set; the fold keeps the ranks of the pipeline
+// apart.
+OpGraph lower_step(const Prepared& run, Plan& plan, Grain grain, double ops);
 
 }  // namespace shardsim
