@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <new>
 #include <span>
 #include <type_traits>
 
@@ -13,8 +12,8 @@
 
 namespace shardsim {
 
-// Memory that a forked child writes and its parent reads: values of a type that needs no
-// destructor.
+// Memory that a forked child writes and its parent reads: values of a type that zero bytes are one
+// of, and that needs no destructor. A page of it costs something only when it is touched.
 void* make_shared_memory(std::size_t bytes);
 void drop_shared_memory(void* memory, std::size_t bytes);
 
@@ -22,7 +21,7 @@ template <class T>
 class SharedValues {
  public:
   explicit SharedValues(std::size_t count)
-      : data_(new (make_shared_memory(count * sizeof(T))) T[count]()), count_(count) {
+      : data_(static_cast<T*>(make_shared_memory(count * sizeof(T)))), count_(count) {
     static_assert(std::is_trivially_destructible_v<T>);
   }
   ~SharedValues() { drop_shared_memory(data_, count_ * sizeof(T)); }

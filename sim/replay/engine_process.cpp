@@ -68,13 +68,16 @@ OpGraph graph_of(std::string_view bytes) {
 
 Timeline replay_in_child(const OpGraph& graph) {
   const SharedSeconds start(graph.size()), end(graph.size());
-  std::ranges::fill(start.values(), kNever);
-  std::ranges::fill(end.values(), kNever);
   const SharedCount shared(1);
   std::atomic<std::uint64_t>& ended = shared.values().front();
   Progress progress("operations replayed", graph.size());
-  run_in_child([&] { run_simgrid(graph, start.values(), end.values(), ended); },
-               [&] { progress.at(ended.load(std::memory_order_relaxed)); });
+  run_in_child(
+      [&] {  // which is the first to touch the pages: both would pay for them
+        std::ranges::fill(start.values(), kNever);
+        std::ranges::fill(end.values(), kNever);
+        run_simgrid(graph, start.values(), end.values(), ended);
+      },
+      [&] { progress.at(ended.load(std::memory_order_relaxed)); });
   return {.start = {start.values().begin(), start.values().end()},
           .end = {end.values().begin(), end.values().end()}};
 }

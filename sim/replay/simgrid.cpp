@@ -17,8 +17,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <iterator>
+#include <list>
 #include <map>
 #include <queue>
 #include <simgrid/kernel/Timer.hpp>
@@ -140,22 +141,32 @@ Platform make_platform(const OpGraph& graph, s4u::NetZone& zone) {
   return out;
 }
 
-// One running transfer.
+// A transfer that runs, or one that has run and may be started again.
 struct Flow {
   s4u::ExecPtr exec;
   std::uint32_t op = 0;
+  RouteId route = kNoRoute;  // that its hosts stand for
+  Bytes bytes;
+  bool busy = false;
+  std::list<Flow>::iterator place;  // in a list of the pool
 };
 
-// Flows to be used again and again.
+// Flows to be used again and again, best of all for what they carried before: then SimGrid need not
+// be told again.
 class FlowPool {
  public:
-  explicit FlowPool(std::vector<s4u::ExecPtr> first) { add(std::move(first)); }
+  FlowPool(std::vector<s4u::ExecPtr> first, std::size_t routes) : last_of_(routes, nullptr) {
+    add(std::move(first));
+  }
 
-  Flow& take() {
-    if (free_.empty()) add(make_execs(flows_.size()));
-    Flow& flow = *free_.back();
-    free_.pop_back();
-    return flow;
+  // The one that had the route last, or else the one that has been free for longest.
+  Flow& take(RouteId route) {
+    if (free_.empty()) add(make_execs(count_));
+    Flow*& last = last_of_[static_cast<std::size_t>(route)];
+    if (last == nullptr || last->busy || last->route != route) last = &free_.front();
+    last->busy = true;
+    busy_.splice(busy_.end(), free_, last->place);
+    return *last;
   }
   Flow& of(const simgrid::kernel::resource::Action& action) {
     const auto found = by_activity_.find(action.get_activity());
@@ -163,24 +174,27 @@ class FlowPool {
     return *found->second;
   }
   // SimGrid is done with a flow only when it has looked at all that ended at this date.
-  void give_back_later(Flow& flow) { resting_.push_back(&flow); }
+  void give_back_later(Flow& flow) { resting_.splice(resting_.end(), busy_, flow.place); }
   void next_date() {
-    free_.insert(free_.end(), resting_.rbegin(), resting_.rend());
-    resting_.clear();
+    for (Flow& flow : resting_) flow.busy = false;
+    free_.splice(free_.end(), resting_);
   }
 
  private:
   void add(std::vector<s4u::ExecPtr> execs) {
     for (s4u::ExecPtr& exec : execs) {
-      Flow& flow = flows_.emplace_back(Flow{.exec = std::move(exec), .op = 0});
+      Flow& flow = free_.emplace_back();
+      flow.exec = std::move(exec);
+      flow.place = std::prev(free_.end());
       by_activity_.emplace(flow.exec->get_impl(), &flow);
-      free_.push_back(&flow);
     }
+    count_ += execs.size();
   }
 
-  std::deque<Flow> flows_;
+  std::list<Flow> free_, busy_, resting_;  // the first in the order in which they became free
+  std::size_t count_ = 0;                  // of all three
   std::unordered_map<const simgrid::kernel::activity::ActivityImpl*, Flow*> by_activity_;
-  std::vector<Flow*> free_, resting_;
+  std::vector<Flow*> last_of_;  // [routes] the flow that had it last, or null
 };
 
 // Computes on devices whose compute is shared with kernels of collectives (Hold): when they will
@@ -283,7 +297,7 @@ class Replayer {
       : graph_(graph),
         engine_(*engine.simgrid),
         held_(graph),
-        pool_(engine.execs),
+        pool_(engine.execs, graph.route_offset.size() - 1),
         platform_(make_platform(graph, *engine.zone)),
         after_(followers(graph)),
         missing_(wait_counts(graph)),
@@ -366,18 +380,32 @@ class Replayer {
     held_.after(op, now_, [this](std::uint32_t moved, Seconds when) {
       dates_.push({.when = when, .op = moved});
     });
-    for (const std::uint32_t next : after_.of(op))
-      if (--missing_[next] == 0) ready_.push_back(next);
+    for (const std::uint32_t next : after_.of(op)) {
+      if (--missing_[next] != 0) continue;
+      ready_.push_back(next);
+      __builtin_prefetch(&graph_.ops[next]);  // its turn comes after some thousand others
+      __builtin_prefetch(&start_[next], 1);
+      __builtin_prefetch(&end_[next], 1);
+      __builtin_prefetch(&after_.offset[next]);
+    }
   }
 
   void start_flow(std::uint32_t id) {
     const Op& op = graph_.ops[id];
-    Flow& flow = pool_.take();
+    Flow& flow = pool_.take(op.route);
     flow.op = id;
-    ends_ = {platform_.from(op.route), platform_.to(op.route)};
-    bytes_[1] = op.bytes.v;  // from host 0 to host 1
     flow.exec->set_state(s4u::Activity::State::INITED);
-    flow.exec->set_hosts(ends_)->set_bytes_amounts(bytes_)->start();
+    if (flow.route != op.route) {
+      flow.route = op.route;
+      ends_ = {platform_.from(op.route), platform_.to(op.route)};
+      flow.exec->set_hosts(ends_);
+    }
+    if (flow.bytes != op.bytes) {
+      flow.bytes = op.bytes;
+      bytes_[1] = op.bytes.v;  // from host 0 to host 1
+      flow.exec->set_bytes_amounts(bytes_);
+    }
+    flow.exec->start();
     if (op.flows != 1) flow.exec->update_priority(op.flows);
   }
 
