@@ -10,9 +10,16 @@
 namespace shardsim {
 namespace {
 
-constexpr std::array kRules = {
-    FsdpRule{.name = "fsdp1", .frees_at_end = true, .one_scatter = false},
-    FsdpRule{.name = "fsdp2", .frees_at_end = false, .one_scatter = true}};
+constexpr std::array kRules = {FsdpRule{.name = "fsdp1",
+                                        .frees_at_end = true,
+                                        .one_scatter = false,
+                                        .deepest = 2,
+                                        .deeper = "forward_prefetch asks"},
+                               FsdpRule{.name = "fsdp2",
+                                        .frees_at_end = false,
+                                        .one_scatter = true,
+                                        .deepest = 0,
+                                        .deeper = "prefetch lists ask"}};
 
 struct FormRow {
   std::string_view name;
@@ -83,6 +90,14 @@ Overlap make_overlap(const RunSpec& spec, const Mesh& mesh, std::vector<Problem>
   if (asked.fsdp.given && made.prefetch == 0) {
     needs(asked.fsdp.pos, false, "overlap.fsdp", "overlap.fsdp_prefetch of 1 or more",
           "write fsdp_prefetch: 1, or leave fsdp out");
+  }
+  if (row->deepest > 0 && made.prefetch > row->deepest) {
+    problems.push_back(
+        {asked.fsdp_prefetch.pos,
+         fmt::format("overlap.fsdp_prefetch: expected at most {} by the rules of {}, found {}",
+                     row->deepest, row->name, made.prefetch),
+         "1 gathers the next layer, 2 one more as with forward_prefetch=True; the limiter of FSDP1 "
+         "stops there, lists of modules in fsdp2 go further"});
   }
   if (asked.backward_prefetch.given) {
     needs(asked.backward_prefetch.pos, made.prefetch > 0, "overlap.backward_prefetch",
@@ -166,7 +181,7 @@ std::vector<std::string> overlap_texts(const Overlap& overlap) {
         overlap.prefetch == 1 ? "" : "s", overlap.fsdp->name,
         overlap.prefetch == 1
             ? ""
-            : fmt::format(", as prefetch lists ask for: {} whole layers may be there at once",
+            : fmt::format(", as {} for: {} whole layers may be there at once", overlap.fsdp->deeper,
                           overlap.prefetch + (overlap.fsdp->frees_at_end ? 1 : 2)),
         overlap.backward_pre ? "" : ", in the backward pass after the gradients of a layer"));
   }

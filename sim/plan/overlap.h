@@ -22,15 +22,20 @@ namespace shardsim {
 
 // How far gathering runs ahead of the layer that is computed, with `d` layers of prefetch.
 //   fsdp1   the gather of layer j waits until layer j-d-1 has ended and is freed: d + 1 whole
-//   layers
-//           at most
+//           layers at most. d is 1, or 2 with forward_prefetch=True: FSDP1 issues the gather of the
+//           next layer alone ahead (forward_prefetch_limit and backward_prefetch_limit are 1), and
+//           before it issues one its limiter waits for the older of two pending frees
+//           (_FreeEventQueue): of layers j-2 and j-1 when gather j is issued as layer j begins, of
+//           j-3 and j-2 when as layer j-1 does
 //   fsdp2   until layer j-d-1 has begun and copied its weights out of the gather's buffer; a
-//   layer's
-//           reduce-scatter must have ended when the next but one would begin: one outstanding
+//           layer's reduce-scatter must have ended when the next but one would begin: one
+//           outstanding. d is as long as the lists of set_modules_to_forward_prefetch
 struct FsdpRule {
   std::string_view name;
   bool frees_at_end = false;  // or at the start of the layer
   bool one_scatter = false;   // compute waits for the scatter of the layer before
+  int deepest = 0;            // d at most; 0: any
+  std::string_view deeper;    // than 1: what asks for it
 };
 std::span<const FsdpRule> fsdp_rules();
 

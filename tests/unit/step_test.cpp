@@ -223,6 +223,36 @@ TEST_CASE("weights gathered ahead: exposed are the first gather of a pass and th
   }
 }
 
+TEST_CASE("a gather waits for room: two whole layers by fsdp1, three with forward_prefetch") {
+  // Gathers of 0.5 ms, layers of 1 ms that end at 1.5, 2.5, … ms. By fsdp1 gather j waits until
+  // layer j-2 is freed, or j-3 (_FreeEventQueue holds two pending frees); by fsdp2 until it began.
+  const FourLayers layers;
+  struct Row {
+    std::string rule;
+    std::string depth;
+    std::vector<double> starts;  // of the forward gathers, milliseconds
+  };
+  for (const Row& row :
+       {Row{"fsdp1", "1", {0, 0.5, 1.5, 2.5}}, Row{"fsdp1", "2", {0, 0.5, 1, 1.5}},
+        Row{"fsdp2", "1", {0, 0.5, 1, 1.5}}, Row{"fsdp2", "2", {0, 0.5, 1, 1.5}}}) {
+    CAPTURE(row.rule);
+    CAPTURE(row.depth);
+    const Step step = step_of(
+        layers.run("7 GB/s", "fsdp"),
+        {"overlap={fsdp_prefetch: " + row.depth + ", fsdp: " + row.rule + ", gradients: true}"});
+    std::vector<double> starts(4, 1e9);
+    for (std::size_t i = 0; i < step.lowered.graph.size(); ++i) {
+      const Op& op = step.lowered.graph.ops[i];
+      const Origin& from = step.lowered.graph.origins[op.origin];
+      if (op.kind != OpKind::transfer || from.pass != Pass::forward) continue;
+      double& start = starts[static_cast<std::size_t>(from.layer)];
+      start = std::min(start, 1e3 * step.timeline.start[i].v);
+    }
+    for (std::size_t layer = 0; layer < starts.size(); ++layer)
+      CHECK(starts[layer] == doctest::Approx(row.starts[layer]).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("one reduce-scatter outstanding by the rule of fsdp2, any number by that of fsdp1") {
   // Gathers and scatters of 4 ms; weights are kept, so that the backward pass of 2 ms
   // a layer has scatters alone. They follow each other either way; computing waits by fsdp2.
