@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "plan/lower_collective.h"
 #include "plan/network_text.h"
+#include "plan/overlap_needs.h"
 #include "plan/step_lowering.h"
 
 namespace shardsim {
@@ -229,6 +230,10 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
                              rates_text(run.rates, dtype),
                              spec.variant.given ? "of variant " + spec.variant.value : "nominal"));
   for (const std::string& text : overlap_texts(run.overlap)) said.push_back(text);
+  for (const std::string& name : shares_without_effect(run)) {
+    said.push_back(fmt::format(
+        "overlap.sm_share of {} changes nothing: no device computes while they run", name));
+  }
   for (const MeshAxis& axis : run.mesh.axes) {
     if (axis.size > 1 && idle(run.sharded, axis.name)) {
       said.push_back(fmt::format("mesh axis {} cuts no matmul: its {} devices repeat the same work",

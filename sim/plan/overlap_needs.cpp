@@ -83,20 +83,69 @@ bool has_idle_axis(const Prepared& run) {
                      [](const MeshAxis& axis) { return axis.size == 1; });
 }
 
-// Devices that collectives are over which can run in tiles.
-std::set<int> tiled_groups(const Prepared& run, std::span<const LayerTasks> kinds,
-                           StatementKind kind, TileForm form) {
-  std::set<int> groups;
+template <class Visit>
+void for_each_tiled(const Prepared& run, std::span<const LayerTasks> kinds, StatementKind kind,
+                    TileForm form, Visit visit) {
   for_each_pass(kinds, [&](const std::vector<Task>& pass) {
     std::vector<const Task*> tasks;
     for (const Task& task : pass) tasks.push_back(&task);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto rest = std::span<const Task* const>(tasks).subspan(i);
-      if (const auto found = tiled_tasks(rest, kind, form, run.cluster, run.mesh))
-        groups.insert(found->ranks);
+      if (const auto found = tiled_tasks(rest, kind, form, run.cluster, run.mesh)) visit(*found);
     }
   });
+}
+
+// Devices that collectives are over which can run in tiles.
+std::set<int> tiled_groups(const Prepared& run, std::span<const LayerTasks> kinds,
+                           StatementKind kind, TileForm form) {
+  std::set<int> groups;
+  for_each_tiled(run, kinds, kind, form,
+                 [&](const TiledTasks& tasks) { groups.insert(tasks.ranks); });
   return groups;
+}
+
+std::string communicator_of(const Task& task) {
+  return fmt::format("{}", fmt::join(task.collective->axes, ","));
+}
+
+// Those whose kernels run beside computing.
+std::set<std::string> overlapped_communicators(const Prepared& run,
+                                               std::span<const LayerTasks> kinds) {
+  const Overlap& overlap = run.overlap;
+  const auto beside = [&](TaskRole role) {
+    switch (role) {
+      case TaskRole::work:
+        return false;
+      case TaskRole::gather:
+        return overlap.prefetch > 0;
+      case TaskRole::reduce:
+        return overlap.gradients;
+      case TaskRole::update:
+        return overlap.updates;
+    }
+    return false;
+  };
+  const std::vector<RankProgram>& programs = run.step.schedule.programs;
+  const bool take_turns = std::any_of(programs.begin(), programs.end(), [](const auto& program) {
+    return std::any_of(program.cells.begin(), program.cells.end(),
+                       [](const Cell& cell) { return cell.overlapped(); });
+  });
+  std::set<std::string> found;
+  for_each_pass(kinds, [&](const std::vector<Task>& tasks) {
+    for (const Task& task : tasks)
+      if (task.collective != nullptr && (take_turns || beside(task.role)))
+        found.insert(communicator_of(task));
+  });
+  const auto add_tiled = [&](StatementKind kind, TileForm form) {
+    for_each_tiled(run, kinds, kind, form, [&](const TiledTasks& tasks) {
+      for (const Task* move : tasks.moves) found.insert(communicator_of(*move));
+    });
+  };
+  if (overlap.tiles > 0) add_tiled(StatementKind::einsum, overlap.form);
+  if (overlap.ring_attention) add_tiled(StatementKind::attention, TileForm::ring);
+  if (run.step.ranks() > 1 && run.step.mode != P2pMode::blocking) found.insert("pipeline");
+  return found;
 }
 
 void check_ring_attention(const OverlapSpec& spec, const Prepared& run,
@@ -143,8 +192,7 @@ void check_shares(const OverlapSpec& spec, const Prepared& run, std::span<const 
   std::set<std::string> there;
   for_each_pass(kinds, [&](const std::vector<Task>& tasks) {
     for (const Task& task : tasks)
-      if (task.collective != nullptr)
-        there.insert(fmt::format("{}", fmt::join(task.collective->axes, ",")));
+      if (task.collective != nullptr) there.insert(communicator_of(task));
   });
   if (run.step.ranks() > 1) there.insert("pipeline");
   for (std::size_t i = 0; i < run.overlap.sm_share.size(); ++i) {
@@ -177,6 +225,16 @@ void check_overlap_needs(const RunSpec& spec, const Prepared& run, std::vector<P
     problems.push_back({at, fmt::format("overlap.{} needs {}, found none", need.key, need.needs),
                         std::string(need.hint)});
   }
+}
+
+std::vector<std::string> shares_without_effect(const Prepared& run) {
+  std::vector<std::string> idle;
+  if (run.overlap.sm_share.empty()) return idle;
+  const std::vector<LayerTasks> kinds = tasks_of_kinds(run, run.ends, run.rates);
+  const std::set<std::string> beside = overlapped_communicators(run, kinds);
+  for (const auto& [communicator, share] : run.overlap.sm_share)
+    if (!beside.contains(communicator)) idle.push_back(communicator);
+  return idle;
 }
 
 }  // namespace shardsim

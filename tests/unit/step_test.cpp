@@ -14,6 +14,7 @@
 #include "plan/layer_tasks.h"
 #include "plan/lower.h"
 #include "plan/lower_schedule.h"
+#include "plan/overlap_needs.h"
 #include "plan/prepare.h"
 #include "replay/replay.h"
 #include "spec/load.h"
@@ -432,6 +433,41 @@ TEST_CASE("shares of compute that come and go at one moment do not stop the repl
     const Step step = step_of(text, {std::string("overlap.sm_share={pipeline: ") + share + "}"});
     CHECK(step.time().v > before.v);  // the more is taken, the longer it takes
     before = step.time();
+  }
+}
+
+TEST_CASE("a share of compute beside which nothing is computed is said to change nothing") {
+  const std::string text =
+      "cluster: {chip: h100-sxm, topology: {kind: switch, axes: {x: 8}, "
+      "link: {bandwidth: 450 GB/s, latency: 1 us}}}\nmodel: llama3-8b\nlayers: 4\n"
+      "batch: {global: 16, micro: 1, length: 32768}\n";
+  struct Row {
+    std::string parallel, overlap;
+    bool idle = false;
+  };
+  for (const Row& row :
+       {Row{"{tp: 2, dp: 4, sp: true}", "sm_share: {dp: 0.2}", true},
+        Row{"{tp: 2, dp: 4, sp: true}", "sm_share: {dp: 0.2}, gradients: true", false},
+        Row{"{tp: 2, dp: 4, sp: true}", "sm_share: {tp: 0.2}, gradients: true", true},
+        Row{"{tp: 2, dp: 4, sp: true}", "sm_share: {tp: 0.2}, collective_matmul: 4", false},
+        Row{"{fsdp: 8}", "sm_share: {fsdp: 0.2}", true},
+        Row{"{fsdp: 8}", "sm_share: {fsdp: 0.2}, fsdp_prefetch: 1", false},
+        Row{"{cp: 8}", "sm_share: {cp: 0.2}, ring_attention: true", false},
+        Row{"{pp: 4, tp: 2}", "sm_share: {pipeline: 0.2}", false},
+        Row{"{pp: 4, tp: 2}", "sm_share: {tp: 0.2}", true}}) {
+    CAPTURE(row.parallel);
+    CAPTURE(row.overlap);
+    const Step with =
+        step_of(text + "parallel: " + row.parallel + "\noverlap: {" + row.overlap + "}\n");
+    RunSpec bare = with.spec;
+    bare.overlap.sm_share.clear();
+    const Seconds without = replay_simgrid(lower(bare, prepare(bare), {}).graph).makespan();
+    CHECK((off(with.time(), without) < 1e-9) == row.idle);
+    CHECK(shares_without_effect(with.run).empty() == !row.idle);
+    const std::vector<std::string> said = assumptions_of(with.spec, with.run, {});
+    CHECK(row.idle == std::any_of(said.begin(), said.end(), [](const std::string& line) {
+            return line.find("changes nothing") != std::string::npos;
+          }));
   }
 }
 
