@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/progress.h"
 #include "command/what_if.h"
 #include "report/reports.h"
 #include "report/table_parts.h"
@@ -34,14 +35,17 @@ std::string bound_text(const Comparison& c) {
 Comparison compare_overlap(const RunSpec& spec, const Simulation& how, bool draw) {
   Comparison result;
   result.name = spec.name.value;
+  Progress progress("runs replayed", 3);
   RunSpec bare = spec;
   bare.overlap = {};
   const Run bare_run = simulate(bare, prepare(bare), how);
   const Metrics nothing = measure(bare_run);
   result.runs.push_back(row_of("nothing overlapped", nothing));
+  progress.at(1);
   Run run = simulate(spec, prepare(spec), how);
   const Metrics configured = measure(run);
   result.runs.push_back(row_of("as configured", configured));
+  progress.at(2);
   if (draw) {
     const NamedRun both[] = {{result.runs[0].name, bare_run, nothing},
                              {result.runs[1].name, run, configured}};
