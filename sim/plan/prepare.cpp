@@ -355,8 +355,28 @@ bool check_axis_free(const RunSpec& spec, std::vector<Problem>& problems) {
   return problems.size() == before;
 }
 
+// Every pass of a micro-batch through a stage is an operation at the least, and a schedule of them
+// is made before operations can be counted.
+constexpr double kMostPasses = 6e6;
+
+bool too_many_passes(const RunSpec& spec, const MeshAxis& axis, int microbatches,
+                     std::vector<Problem>& problems) {
+  const double stages = static_cast<double>(axis.size) * std::max(1, spec.schedule.chunks.value);
+  const double passes = 2.0 * microbatches * stages;
+  if (passes <= kMostPasses) return false;
+  problems.push_back(
+      {spec.batch.global.pos,
+       fmt::format(
+           "expected at most {:.0f} passes of micro-batches through stages, found {:.0f}: {} "
+           "micro-batches on {} stage{}, forward and backward",
+           kMostPasses, passes, microbatches, stages, stages == 1 ? "" : "s"),
+       "a smaller batch.global, or a larger batch.micro"});
+  return true;
+}
+
 void plan_stages(const RunSpec& spec, const MeshAxis& axis, Prepared& run,
                  std::vector<Problem>& problems) {
+  if (too_many_passes(spec, axis, run.batch.microbatches, problems)) return;
   const LayerTimes times = layer_times(tasks_of(run, run.rates), run.cluster, run.mesh);
   StepAsk ask;
   ask.layers = run.layers;
@@ -406,6 +426,7 @@ Prepared prepare(const RunSpec& spec, PlanMemo& memo) {
   if (run.mesh.axes.empty()) throw ConfigError(std::move(problems));
   const bool axis_free = check_axis_free(spec, problems);
   run.overlap = make_overlap(spec, run.mesh, problems);
+  check_stages(spec.schedule, run.layers, ends, run.mesh, problems);
 
   const std::vector<ArrayExpr> stated = read_layer(spec, run, problems);
   if (run.layer.statements.empty()) throw ConfigError(std::move(problems));

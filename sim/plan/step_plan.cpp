@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 #include "base/must.h"
@@ -78,6 +79,23 @@ void check_options(const ScheduleSpec& spec, const ScheduleRow& row,
   }
 }
 
+// Each has a layer, but for the two that hold the ends of the model.
+constexpr std::int64_t kMostStages = 1'000'000;
+
+// Returns whether there are. A list of layers says better what is wrong, where it can be that long.
+bool too_many_stages(const ScheduleSpec& spec, const ScheduleRow& row, int ranks, int layers,
+                     std::vector<Problem>& problems) {
+  const int chunks = spec.chunks.given ? spec.chunks.value : row.fewest_chunks;
+  const std::int64_t stages = std::int64_t{ranks} * chunks;
+  if (stages <= layers || (spec.layers.given && stages <= kMostStages)) return false;
+  problems.push_back({spec.chunks.given ? spec.chunks.pos : spec.axis.pos,
+                      fmt::format("expected at most as many stages as layers, found {} stages "
+                                  "({} ranks of {}) for {} layers",
+                                  stages, ranks, chunks, layers),
+                      ""});
+  return true;
+}
+
 Schedule generated(const ScheduleSpec& spec, const StepAsk& step, int ranks,
                    std::vector<Problem>& problems) {
   const ScheduleRow* row = row_of(spec, problems);
@@ -93,15 +111,8 @@ Schedule generated(const ScheduleSpec& spec, const StepAsk& step, int ranks,
   ask.memory_limit = spec.memory_limit.value;
   for (const P2pMode mode : p2p_modes())
     if (to_text(mode) == spec.p2p.value) ask.mode = mode;
+  if (too_many_stages(spec, *row, ranks, step.layers, problems)) return {};
   const int stages = ranks * ask.chunks;
-  if (stages > step.layers && !spec.layers.given) {
-    problems.push_back({spec.chunks.given ? spec.chunks.pos : spec.axis.pos,
-                        fmt::format("expected at most as many stages as layers, found {} stages "
-                                    "({} ranks of {}) for {} layers",
-                                    stages, ranks, ask.chunks, step.layers),
-                        ""});
-    return {};
-  }
   const double per_stage = static_cast<double>(step.layers) / stages;
   ask.costs = step.layer_costs;
   for (Seconds* time : {&ask.costs.forward, &ask.costs.backward, &ask.costs.backward_input,
@@ -153,10 +164,11 @@ Schedule written(const ScheduleSpec& spec, const StepAsk& step, int ranks,
   return problems.size() == before ? schedule : Schedule{};
 }
 
-// Layers of every stage.
+// Layers of every stage. `stages`: 0 where it is not known how many there are.
 std::vector<int> stage_sizes(const ScheduleSpec& spec, int layers, int stages, bool ends,
                              std::vector<Problem>& problems) {
   if (!spec.layers.given) {
+    if (stages == 0) return {};
     if (layers % stages != 0) {
       std::vector<int> sizes(static_cast<std::size_t>(stages), layers / stages);
       for (int s = 0; s < layers % stages; ++s) ++sizes[static_cast<std::size_t>(s)];
@@ -186,13 +198,13 @@ std::vector<int> stage_sizes(const ScheduleSpec& spec, int layers, int stages, b
     sizes.push_back(parsed.value);
   }
   if (!good) return {};
-  if (static_cast<int>(sizes.size()) != stages) {
+  if (stages > 0 && static_cast<int>(sizes.size()) != stages) {
     problems.push_back({spec.layers.pos,
                         fmt::format("schedule.layers: expected {} numbers, one for each stage, "
                                     "found {}",
                                     stages, sizes.size()),
                         ""});
-    return {};
+    good = false;
   }
   const int sum = std::accumulate(sizes.begin(), sizes.end(), 0);
   if (sum != layers) {
@@ -201,9 +213,9 @@ std::vector<int> stage_sizes(const ScheduleSpec& spec, int layers, int stages, b
          fmt::format("schedule.layers: expected numbers that sum to {} layers, found {}", layers,
                      sum),
          ""});
-    return {};
+    good = false;
   }
-  return sizes;
+  return good ? sizes : std::vector<int>{};
 }
 
 // REQUIRES: both are given, or neither.
@@ -234,6 +246,24 @@ MeshAxis take_pipeline_axis(const ScheduleSpec& spec, Mesh& mesh, std::vector<Pr
   MeshAxis axis = *at;
   mesh.axes.erase(at);
   return axis;
+}
+
+void check_stages(const ScheduleSpec& spec, int layers, bool ends, const Mesh& mesh,
+                  std::vector<Problem>& problems) {
+  if (!spec.given) return;
+  if (spec.kind.given == spec.file.given) problems.push_back(kind_or_file(spec));
+  const MeshAxis* axis = mesh.find(spec.axis.value);
+  const std::size_t before = problems.size();
+  int stages = 0;
+  if (spec.kind.given && !spec.file.given) {
+    const ScheduleRow* row = row_of(spec, problems);
+    if (row != nullptr) check_options(spec, *row, problems);
+    if (axis != nullptr && problems.size() == before) {
+      if (too_many_stages(spec, *row, axis->size, layers, problems)) return;
+      stages = axis->size * (spec.chunks.given ? spec.chunks.value : row->fewest_chunks);
+    }
+  }
+  stage_sizes(spec, layers, stages, ends, problems);
 }
 
 StepPlan plan_step(const ScheduleSpec& spec, const StepAsk& ask, const MeshAxis& axis,

@@ -42,9 +42,15 @@ struct StepAsk {
   CellCosts layer_costs = {};  // of one layer, for searched kinds and F&B
 };
 
-// The plan of a run. Appends problems: an unknown kind, ranks or micro-batches that the schedule
-// does not allow, more stages than layers, layers per stage that do not sum to the model's, chunks
-// or a group where none belong, a file that does not fit.
+// What is wrong with the schedule whatever the batch and the costs, so that it can be said together
+// with what is wrong with those: an unknown kind, chunks or a group where none belong, more stages
+// than layers, layers per stage that do not sum to the model's. `mesh` has the axis of the
+// pipeline.
+void check_stages(const ScheduleSpec& spec, int layers, bool ends, const Mesh& mesh,
+                  std::vector<Problem>& problems);
+
+// The plan of a run. Appends problems: those of check_stages, ranks or micro-batches that the
+// schedule does not allow, a file that does not fit.
 StepPlan plan_step(const ScheduleSpec& spec, const StepAsk& ask, const MeshAxis& axis,
                    std::vector<Problem>& problems);
 
