@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "base/must.h"
 
@@ -182,7 +183,7 @@ std::vector<std::string> overlap_texts(const Overlap& overlap) {
         overlap.prefetch == 1
             ? ""
             : fmt::format(", as {} for: {} whole layers may be there at once", overlap.fsdp->deeper,
-                          overlap.prefetch + (overlap.fsdp->frees_at_end ? 1 : 2)),
+                          std::int64_t{overlap.prefetch} + (overlap.fsdp->frees_at_end ? 1 : 2)),
         overlap.backward_pre ? "" : ", in the backward pass after the gradients of a layer"));
   }
   if (overlap.gradients) {
