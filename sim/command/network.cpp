@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "command/arguments.h"
+#include "plan/cluster_despite.h"
 #include "plan/prepare.h"
 #include "spec/load.h"
 

@@ -454,38 +454,16 @@ Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
   const std::size_t before = problems.size();
   const bool graph = spec.devices.given || !spec.links.empty() || !spec.switches.empty();
   Cluster cluster = graph ? make_graph(spec, link, problems) : make_regular(spec, link, problems);
-  if (problems.size() == before) {
-    apply_overrides(spec.overrides, cluster, problems);
-  } else if (!graph) {  // what is wrong with the overrides is said all the same
+  bool joined = !graph || (!cluster.cables.empty() && require_links(spec, cluster, problems));
+  // What is wrong with the overrides is said whatever else is.
+  if (cluster.axes.empty() && !graph) {
     std::vector<Problem> again;
-    Cluster near = make_regular(nearest_sound(spec), link, again);
-    if (again.empty()) apply_overrides(spec.overrides, near, problems);
+    cluster = make_regular(nearest_sound(spec), link, again);
+    joined = false;  // or not: another network than was written
   }
-  if (problems.size() == before) require_connected(spec, cluster, problems);
+  if (!cluster.axes.empty()) apply_overrides(spec.overrides, cluster, problems);
+  if (joined) require_connected(spec, cluster, problems);
   return problems.size() == before ? cluster : Cluster{};
-}
-
-Cluster make_cluster_despite(TopologySpec spec, std::vector<Problem>& problems) {
-  constexpr BytesPerSec kAny{1e9};
-  const auto unread = [](const LevelSpec& level) { return level.kind.value.empty(); };
-  const bool graph = !spec.links.empty();
-  if (spec.levels.empty() ? unread(spec) && !graph
-                          : std::any_of(spec.levels.begin(), spec.levels.end(), unread)) {
-    return {};
-  }
-  for (LevelSpec& level : spec.levels) {
-    if (!level.oversubscription.given) level.bandwidth = {kAny, level.bandwidth.pos, true};
-  }
-  std::vector<Problem> found;
-  Cluster cluster = make_cluster(spec, {kAny}, found);
-  const std::vector<Problem> said = problems;
-  for (Problem& problem : found) {
-    const bool again = std::any_of(said.begin(), said.end(), [&](const Problem& other) {
-      return other.pos.source == problem.pos.source && other.pos.line == problem.pos.line;
-    });
-    if (!again) problems.push_back(std::move(problem));
-  }
-  return cluster;
 }
 
 }  // namespace shardsim

@@ -52,9 +52,4 @@ struct LinkFigures {
 Cluster make_cluster(const TopologySpec& spec, const LinkFigures& link,
                      std::vector<Problem>& problems);
 
-// The same of a topology that may have been read in part only, for what is wrong with it besides
-// what `problems` says already: a line that has one gets no other, and no bandwidth is missed, for
-// it may be what could not be read.
-Cluster make_cluster_despite(TopologySpec spec, std::vector<Problem>& problems);
-
 }  // namespace shardsim

@@ -53,12 +53,9 @@ class GraphMaker {
       : spec_(spec), link_(link), problems_(problems) {}
 
   Cluster make() {
-    const std::size_t before = problems_.size();
-    add_nodes();
-    if (problems_.size() != before) return {};
+    if (!add_nodes()) return {};
     for (const LinkSpec& written : spec_.links) add_links(written);
-    if (problems_.size() == before) require_links();
-    if (problems_.size() != before) return {};
+    if (!all_drawn_) made_.cables.clear();
     made_.kind = "links";
     made_.text = spec_.text;
     if (made_.text.empty()) {
@@ -73,8 +70,9 @@ class GraphMaker {
     problems_.push_back({pos, std::move(message), std::move(hint)});
   }
 
-  void add_nodes() {
-    const int devices = spec_.devices.value;
+  // Whether all nodes are known, so that what names them can be looked at.
+  bool add_nodes() {
+    int devices = spec_.devices.value;
     const SourcePos& pos = spec_.devices.given ? spec_.devices.pos : spec_.pos;
     if (devices < 2 || devices > kMostNodes) {
       refuse(pos,
@@ -82,25 +80,31 @@ class GraphMaker {
                  ? fmt::format("expected 2 to {} devices in a graph, found {}", kMostNodes, devices)
                  : "expected devices beside links, found none",
              "for example devices: 8");
-      return;
+      if (!spec_.devices.given || devices > kMostNodes) return false;
+      devices = 2;
     }
     made_.axes.push_back({"device", devices, Wiring::graph, 0, 1, 0});
     made_.levels.emplace_back();
     made_.levels.back().kind = "links";
+    bool known = true;
     for (const Chosen<std::string>& written : spec_.switches) {
-      for (const Chosen<std::string>& name : names_in(written, problems_)) add_switch(name);
+      const std::vector<Chosen<std::string>> names = names_in(written, problems_);
+      known = known && !names.empty();
+      for (const Chosen<std::string>& name : names) add_switch(name);
     }
     if (spec_.links.empty()) {
       refuse(spec_.links_pos.source ? spec_.links_pos : pos,
              fmt::format("expected links between the {} devices, found none", devices),
              "for example links: [{from: 0..7, to: s0}]");
     }
+    return known;
   }
 
   void add_switch(const Chosen<std::string>& name) {
     if (is_number(name.value)) {
       refuse(name.pos, fmt::format("expected a name of a switch, found \"{}\"", name.value),
              "numbers are devices");
+      made_.switches.push_back(name.value);  // links to it are not refused as well
     } else if (std::find(made_.switches.begin(), made_.switches.end(), name.value) !=
                made_.switches.end()) {
       refuse(name.pos, fmt::format("switch {} is there twice", name.value));
@@ -121,70 +125,69 @@ class GraphMaker {
     return result;
   }
 
+  // Of the links; where it is refused, one that they can be drawn with.
+  BytesPerSec bandwidth_of(const LinkSpec& written) {
+    const auto& own = written.bandwidth;
+    const BytesPerSec w1 = own.given ? own.value : link_.bandwidth * link_.efficiency;
+    if (w1 > BytesPerSec{0}) return w1;
+    refuse(own.given ? own.pos : written.pos,
+           own.given ? "expected a bandwidth above 0, found 0"
+                     : "expected a bandwidth of the link, found none",
+           "for example bandwidth: 50 GB/s");
+    return BytesPerSec{1};
+  }
+
   void add_links(const LinkSpec& written) {
-    const BytesPerSec w1 = (written.bandwidth.given ? written.bandwidth.value : link_.bandwidth) *
-                           (written.bandwidth.given ? 1.0 : link_.efficiency);
-    if (w1 <= BytesPerSec{0}) {
-      refuse(written.bandwidth.given ? written.bandwidth.pos : written.pos,
-             written.bandwidth.given ? "expected a bandwidth above 0, found 0"
-                                     : "expected a bandwidth of the link, found none",
-             "for example bandwidth: 50 GB/s");
-      return;
-    }
+    const BytesPerSec w1 = bandwidth_of(written);
     const Seconds latency = written.latency.given ? written.latency.value : link_.latency;
     const std::size_t before = problems_.size();
     const std::vector<std::uint32_t> from = nodes(written.from), to = nodes(written.to);
-    if (problems_.size() != before) return;
+    if (problems_.size() != before || from.empty() || to.empty()) {
+      all_drawn_ = false;
+      return;
+    }
     const bool paired =
         from.size() == to.size() && written.from.size() == 1 && written.to.size() == 1;
+    const bool back = !written.both_ways.given || written.both_ways.value;
+    bool sound = true;  // what is wrong is said once for all of them
     for (std::size_t i = 0; i < from.size(); ++i) {
       for (std::size_t j = 0; j < to.size(); ++j) {
         if (paired && i != j) continue;
-        add_link(written, {from[i], to[j], w1, latency});
-        if (problems_.size() != before) return;  // said once for all of them
-        const bool back = !written.both_ways.given || written.both_ways.value;
-        if (back) add_link(written, {to[j], from[i], w1, latency});
+        sound = add_link(written, {from[i], to[j], w1, latency}, sound);
+        if (back && from[i] != to[j])
+          sound = add_link(written, {to[j], from[i], w1, latency}, sound);
       }
     }
   }
 
-  void add_link(const LinkSpec& written, const NodeLink& link) {
-    const std::string from = made_.node_name(link.from), to = made_.node_name(link.to);
+  // Returns `sound`, or that this one is not.
+  bool add_link(const LinkSpec& written, const NodeLink& link, bool sound) {
     const auto [first, fresh] = seen_.try_emplace({link.from, link.to}, &written);
+    if (link.from != link.to && fresh) {
+      made_.cables.push_back(link);
+      return sound;
+    }
+    if (!sound) return false;
+    const std::string from = made_.node_name(link.from), to = made_.node_name(link.to);
     if (link.from == link.to) {
       refuse(written.pos,
              fmt::format("expected a link between two nodes, found one from {} to itself", from));
-    } else if (!fresh) {
+    } else {
       refuse(written.pos,
              first->second->pos.line > 0 && first->second->pos.line != written.pos.line
                  ? fmt::format("the link from {} to {} is there twice, first in line {}", from, to,
                                first->second->pos.line)
                  : fmt::format("the link from {} to {} is there twice", from, to),
              "a link with more bandwidth stands for several");
-    } else {
-      made_.cables.push_back(link);
     }
-  }
-
-  void require_links() {
-    std::vector<bool> joined(static_cast<std::size_t>(made_.devices()) + made_.switches.size());
-    for (const NodeLink& link : made_.cables) joined[link.from] = joined[link.to] = true;
-    std::vector<std::string> alone;
-    for (std::uint32_t node = 0; node < joined.size(); ++node) {
-      if (!joined[node]) alone.push_back(made_.node_name(node));
-    }
-    if (alone.empty()) return;
-    const std::string which = alone.size() > 4
-                                  ? fmt::format("{} and {} more", alone[0], alone.size() - 1)
-                                  : fmt::format("{}", fmt::join(alone, ", "));
-    refuse(spec_.links_pos.source ? spec_.links_pos : spec_.pos,
-           fmt::format("expected links at every device and switch, found none at {}", which));
+    return false;
   }
 
   const TopologySpec& spec_;
   const LinkFigures& link_;
   std::vector<Problem>& problems_;
   Cluster made_;
+  bool all_drawn_ = true;  // every link names its nodes, and they are there
   std::map<std::pair<std::uint32_t, std::uint32_t>, const LinkSpec*> seen_;
 };
 
@@ -210,6 +213,24 @@ int find_node(const Cluster& cluster, const Chosen<std::string>& name,
 Cluster make_graph(const TopologySpec& spec, const LinkFigures& link,
                    std::vector<Problem>& problems) {
   return GraphMaker(spec, link, problems).make();
+}
+
+bool require_links(const TopologySpec& spec, const Cluster& cluster,
+                   std::vector<Problem>& problems) {
+  std::vector<bool> joined(static_cast<std::size_t>(cluster.devices()) + cluster.switches.size());
+  for (const NodeLink& link : cluster.cables) joined[link.from] = joined[link.to] = true;
+  std::vector<std::string> alone;
+  for (std::uint32_t node = 0; node < joined.size(); ++node) {
+    if (!joined[node]) alone.push_back(cluster.node_name(node));
+  }
+  if (alone.empty()) return true;
+  const std::string which = alone.size() > 4
+                                ? fmt::format("{} and {} more", alone[0], alone.size() - 1)
+                                : fmt::format("{}", fmt::join(alone, ", "));
+  problems.push_back(
+      {spec.links_pos.source ? spec.links_pos : spec.pos,
+       fmt::format("expected links at every device and switch, found none at {}", which), ""});
+  return false;
 }
 
 }  // namespace shardsim

@@ -39,6 +39,7 @@ std::optional<LinkId> other_way(const Cluster& cluster, LinkId link) {
   return cluster.link(cluster.owner(link), index + port.direction);
 }
 
+// REQUIRES of all but `apply`, `check_…`: what the override names is there.
 class Overrides {
  public:
   Overrides(Cluster& cluster, std::vector<Problem>& problems)
@@ -46,8 +47,11 @@ class Overrides {
 
   void apply(const OverrideSpec& written) {
     const std::size_t before = problems_.size();
-    check(written);
-    if (problems_.size() != before) return;
+    check_form(written);
+    check_names(written);
+    const bool sound = problems_.size() == before;
+    check_figures(written);
+    if (!sound) return;
     if (written.speed.given) {
       slow_chips(written);
     } else {
@@ -68,7 +72,7 @@ class Overrides {
     problems_.push_back({pos, std::move(message), std::move(hint)});
   }
 
-  void check(const OverrideSpec& o) {
+  void check_form(const OverrideSpec& o) {
     const bool link = o.link.given || o.from.given || o.to.given;
     const bool figures = o.bandwidth.given || o.latency.given;
     const bool missing = o.missing.given && o.missing.value;
@@ -89,6 +93,9 @@ class Overrides {
     } else if (!o.speed.given && !missing && !figures) {
       refuse(o.pos, "expected bandwidth, latency or missing of the link, found none");
     }
+  }
+
+  void check_figures(const OverrideSpec& o) {
     if (o.bandwidth.given && o.bandwidth.value <= BytesPerSec{0}) {
       refuse(o.bandwidth.pos, "expected a bandwidth above 0, found 0",
              "missing: true takes a link out");
@@ -96,10 +103,16 @@ class Overrides {
     if (o.speed.given && !(o.speed.value > 0)) {
       refuse(o.speed.pos, fmt::format("expected a speed above 0, found {:g}", o.speed.value));
     }
-    for (const PlaceSpec& place : o.at) check(place);
   }
 
-  void check(const PlaceSpec& place) {
+  void check_names(const OverrideSpec& o) {
+    if (o.link.given) port(o.link);
+    if (o.from.given) node(o.from);
+    if (o.to.given) node(o.to);
+    for (const PlaceSpec& place : o.at) check_place(place);
+  }
+
+  void check_place(const PlaceSpec& place) {
     std::vector<std::string> names;
     for (const Axis& axis : cluster_.axes) {
       names.push_back(axis.name);
@@ -150,20 +163,24 @@ class Overrides {
     return axis.wiring == Wiring::star || ends(cluster_, link).has_value();
   }
 
-  std::set<LinkId> links_of_port(const OverrideSpec& o) {
+  // Its index by its name, -1 with a problem.
+  int port(const Chosen<std::string>& written) {
     std::vector<std::string> names;
     for (const Port& port : cluster_.ports) names.push_back(port.name);
-    const auto named = std::find(names.begin(), names.end(), o.link.value);
-    if (named == names.end()) {
-      refuse(o.link.pos,
-             fmt::format("expected a link of {}, found \"{}\"", cluster_.text, o.link.value),
-             names.empty() ? "links of a graph are told by from and to"
-                           : suggestion(o.link.value, names));
-      return {};
-    }
+    const auto named = std::find(names.begin(), names.end(), written.value);
+    if (named != names.end()) return static_cast<int>(named - names.begin());
+    refuse(written.pos,
+           fmt::format("expected a link of {}, found \"{}\"", cluster_.text, written.value),
+           names.empty() ? "links of a graph are told by from and to"
+                         : suggestion(written.value, names));
+    return -1;
+  }
+
+  std::set<LinkId> links_of_port(const OverrideSpec& o) {
+    const int named = port(o.link);
     std::set<LinkId> links;
     for (const DeviceId device : devices_at(o.at)) {
-      const LinkId link = cluster_.link(device, static_cast<int>(named - names.begin()));
+      const LinkId link = cluster_.link(device, named);
       if (leads_somewhere(link)) links.insert(link);
     }
     if (links.empty()) {
@@ -203,11 +220,10 @@ class Overrides {
   }
 
   std::set<LinkId> links_between(const OverrideSpec& o) {
-    const std::size_t before = problems_.size();
     const int from = node(o.from), to = node(o.to);
-    if (problems_.size() != before) return {};
     std::set<LinkId> links;
-    std::vector<std::string> joined;  // to `from`
+    if (cluster_.link_count() == 0) return links;  // of a graph some of which is refused
+    std::vector<std::string> joined;               // to `from`
     for (std::uint32_t id = 0; id < cluster_.link_count(); ++id) {
       const auto nodes = ends(cluster_, LinkId{id});
       if (!nodes || static_cast<int>(nodes->first) != from) continue;

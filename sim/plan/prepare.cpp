@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "plan/backward.h"
 #include "plan/check_dims.h"
+#include "plan/cluster_despite.h"
 #include "plan/end_layers.h"
 #include "plan/layer_tasks.h"
 #include "plan/lower_collective.h"

@@ -308,6 +308,21 @@ std::optional<Data> read_value(const Field& field, const NodeEntry& entry, const
 
 namespace {
 
+// What stands for a value that was refused, lest what depends on it be refused as well: figures
+// that no other link or chip has.
+std::optional<Data> stand_in(FieldType type) {
+  switch (type) {
+    case FieldType::bandwidth:
+      return Data(BytesPerSec{1});
+    case FieldType::seconds:
+      return Data(Seconds{1});
+    case FieldType::factor:
+      return Data(0.5);
+    default:
+      return std::nullopt;
+  }
+}
+
 void read_map(const Place& place, const Node& node, RunSpec& into, Problems& problems);
 
 // The items of a list of maps, each read as its row says: the child [] of `field`.
@@ -360,6 +375,7 @@ void read_entry(const Field& field, const NodeEntry& entry, const Place& place, 
     return;
   } else if (!by_map) {
     auto data = read_value(field, entry, name, problems);
+    if (!data) data = stand_in(field.type);
     if (!data) return;
     value.data = std::move(*data);
   }

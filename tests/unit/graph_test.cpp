@@ -376,7 +376,8 @@ TEST_CASE("what graphs get wrong") {
   CHECK(problems_of(graph(2, {}, {there})) ==
         "expected every device to reach every other, found no way from 0 to 1; ");
   CHECK(problems_of(graph(3, {}, {join("0", {"1"}), join("1", {"1"})})) ==
-        "expected a link between two nodes, found one from 1 to itself; ");
+        "expected a link between two nodes, found one from 1 to itself; "
+        "expected links at every device and switch, found none at 2; ");
   CHECK(problems_of(graph(2, {}, {join("0", {"1"}, 0)})) ==
         "expected a bandwidth above 0, found 0 [for example bandwidth: 50 GB/s]; ");
   CHECK(problems_of(graph(2, {"spine"}, {join("0..1", {"spin"})})) ==
@@ -390,7 +391,8 @@ TEST_CASE("what graphs get wrong") {
   CHECK(problems_of(graph(4, {"s"}, {join("0..1", {"s"})})) ==
         "expected links at every device and switch, found none at 2, 3; ");
   CHECK(problems_of(graph(1, {}, {join("0", {"0"})})) ==
-        "expected 2 to 4096 devices in a graph, found 1 [for example devices: 8]; ");
+        "expected 2 to 4096 devices in a graph, found 1 [for example devices: 8]; "
+        "expected a link between two nodes, found one from 0 to itself; ");
   CHECK(problems_of(graph(2, {"s", "s"}, {join("0..1", {"s"})})) == "switch s is there twice; ");
   CHECK(problems_of(graph(2, {"7"}, {join("0..1", {"7"})})) ==
         "expected a name of a switch, found \"7\" [numbers are devices]; ");
