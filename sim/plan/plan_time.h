@@ -13,8 +13,9 @@ namespace shardsim {
 
 // Every send, of all groups of the net at once, takes its latency and what its phase puts on the
 // most loaded link of its way, after the sends that it waits for (alpha-beta model, Thakur,
-// Rabenseifner, Gropp 2005); no less than what the busiest link carries altogether. An estimate:
-// phases that overlap are not seen to share links. REQUIRES: the plan is not folded.
+// Rabenseifner, Gropp 2005); no less than what leads to a link, all that it carries, and what
+// follows (Carlier 1982). An estimate: otherwise phases that overlap are not seen to share links.
+// REQUIRES: the plan is not folded.
 Seconds plan_time(const CollectivePlan& plan, const Cluster& cluster, const GroupNet& net,
                   Bytes bytes);
 

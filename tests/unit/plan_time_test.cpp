@@ -88,6 +88,22 @@ TEST_CASE("plan time: on overridden networks auto takes what the simulation find
   }
 }
 
+// What leads to the slow link and what follows its last send add to what it carries: the stages
+// along y before and after, 503 us of 1,761.
+TEST_CASE("plan time: a slow link is busy between the stages before and after") {
+  const Cluster made = overridden("torus:4x4", {slower("x+", {{"x", 3, {}}, {"y", 0, {}}}, 10)});
+  const GroupNet net = group_net(made, all_axes(made));
+  const AlgorithmRow& row = *find_algorithm("axis-by-axis");
+  for (const Collective kind :
+       {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce}) {
+    CAPTURE(to_text(kind));
+    const CollectiveAsk ask{kind, kV};
+    const std::optional<Seconds> estimated = plan_time(row, ask, made, net);
+    REQUIRE(estimated.has_value());
+    CHECK(std::abs(*estimated / simulated(made, ask, row) - 1) < 1e-9);
+  }
+}
+
 TEST_CASE("plan time: the snake passes a slow cable by") {
   const Cluster made = overridden("torus:4x4", {slower("x+", {{"x", 3, {}}, {"y", 0, {}}}, 10)});
   const CollectiveAsk ask{Collective::all_gather, kV};
