@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plan/slices.h"
+
 namespace shardsim {
 
 namespace {
@@ -52,19 +54,23 @@ std::string ports_text(const Cluster& cluster, int l) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-// ", x wraps, y does not" of a grid with several axes whose kind alone does not say it.
+// ", x wraps, y does not" of a grid with several axes whose kind alone does not say it, and of
+// every slice: there the chip decides, and an axis of 2 is one cable.
 std::string wrap_text(const Cluster& cluster, int l) {
+  const bool slice = cluster.levels[static_cast<std::size_t>(l)].kind == kSlice;
   std::vector<std::string> wraps, open;
   for (std::size_t i = 0; i < cluster.axes.size(); ++i) {
     const Axis& axis = cluster.axes[i];
     const int a = static_cast<int>(i);
     if (axis.level != l || cluster.parts_of(a).first != a) continue;
     if (axis.wiring == Wiring::ring) wraps.push_back(axis.name);
-    if (axis.wiring == Wiring::line) open.push_back(axis.name);
+    if (axis.wiring == Wiring::line || (slice && axis.wiring == Wiring::pair))
+      open.push_back(axis.name);
   }
   const bool named = cluster.text != shape_text(cluster);
-  if (wraps.size() + open.size() < 2 || (!named && (wraps.empty() || open.empty()))) return "";
-  if (open.empty()) return ", all axes wrap";
+  const bool plain = wraps.size() + open.size() < 2 || (!named && (wraps.empty() || open.empty()));
+  if (plain && !slice) return "";
+  if (open.empty()) return wraps.size() == 1 ? ", its axis wraps" : ", all axes wrap";
   if (wraps.empty()) return ", no axis wraps";
   return fmt::format(", {} {}, {} {}", fmt::join(wraps, " and "),
                      wraps.size() == 1 ? "wraps" : "wrap", fmt::join(open, " and "),

@@ -135,19 +135,18 @@ TEST_CASE("topology: slices of TPU pods wrap as their chip does") {
   struct Row {
     std::string chip, slice, wrapped;  // axes that wrap
   };
-  for (const Row& row : std::vector<Row>{{"tpu-v5e", "4x4", "-"},
-                                         {"tpu-v5e", "16x8", "x"},
-                                         {"tpu-v5e", "16x16", "x y"},
-                                         {"tpu-v6e", "8x16", "y"},
-                                         {"tpu-v4", "2x2x1", "-"},
-                                         {"tpu-v4", "4x4x4", "x y z"},
-                                         {"tpu-v4", "4x4", "-"},
-                                         {"tpu-v5p", "4x4x2", "-"},
-                                         {"tpu-v5p", "4x4x8", "x y z"},
-                                         {"tpu-v5p", "16x16x24", "x y z"},
-                                         {"tpu-v7", "8x8x4", "x y z"},
-                                         {"tpu-v3", "16x32", "-"},
-                                         {"tpu-v3", "32x32", "x y"}}) {
+  for (const Row& row :
+       std::vector<Row>{{"tpu-v5e", "4x4", "-"},       {"tpu-v5e", "16x8", "x"},
+                        {"tpu-v5e", "16x16", "x y"},   {"tpu-v5e", "2x16", "y"},
+                        {"tpu-v5e", "2x2", "-"},       {"tpu-v5e", "1x16", "y"},
+                        {"tpu-v6e", "8x16", "y"},      {"tpu-v6e", "16x16", "x y"},
+                        {"tpu-v4", "2x2x1", "-"},      {"tpu-v4", "4x4x4", "x y z"},
+                        {"tpu-v4", "4x4", "-"},        {"tpu-v4", "2x2x2", "-"},
+                        {"tpu-v4", "2x4x4", "-"},      {"tpu-v5p", "4x4x2", "-"},
+                        {"tpu-v5p", "4x4x8", "x y z"}, {"tpu-v5p", "16x16x24", "x y z"},
+                        {"tpu-v7", "8x8x4", "x y z"},  {"tpu-v7", "4x4x6", "-"},
+                        {"tpu-v7", "2x2x1", "-"},      {"tpu-v3", "16x32", "-"},
+                        {"tpu-v3", "32x32", "x y"}}) {
     CAPTURE(row.chip);
     CAPTURE(row.slice);
     RunSpec run;
@@ -156,6 +155,26 @@ TEST_CASE("topology: slices of TPU pods wrap as their chip does") {
     run.topology = parse_topology("tpu-slice:" + row.slice, {}, problems);
     run.topology.bandwidth = {BytesPerSec{1e9}, {}, true};
     CHECK(network_facts(made(run)).wrap == row.wrapped);
+  }
+}
+
+TEST_CASE("topology: of a slice is always said what wraps") {
+  struct Row {
+    std::string chip, slice, said;
+  };
+  for (const Row& row : std::vector<Row>{{"tpu-v4", "4x4x4", ", all axes wrap,"},
+                                         {"tpu-v4", "4x4x2", ", no axis wraps,"},
+                                         {"tpu-v4", "2x2x1", ", no axis wraps,"},
+                                         {"tpu-v5e", "2x16", ", y wraps, x does not,"},
+                                         {"tpu-v5e", "1x16", ", its axis wraps,"}}) {
+    CAPTURE(row.chip);
+    CAPTURE(row.slice);
+    RunSpec run;
+    std::vector<Problem> problems;
+    run.chip_spec = load_chip(row.chip);
+    run.topology = parse_topology("tpu-slice:" + row.slice, {}, problems);
+    run.topology.bandwidth = {BytesPerSec{1e9}, {}, true};
+    CHECK(network_text(made(run)).find(row.said) != std::string::npos);
   }
 }
 
