@@ -17,10 +17,20 @@ double rounds(Collective kind) {
   return kind == Collective::all_reduce ? 2.0 : 1.0;
 }
 
+std::string only_for(const CollectiveAsk& ask, std::initializer_list<Collective> kinds) {
+  std::string listed;
+  for (const Collective& kind : kinds) {
+    if (kind == ask.kind) return "";
+    const bool last = &kind + 1 == kinds.end();
+    listed += &kind == kinds.begin() ? "" : last ? " and " : ", ";
+    listed += to_text(kind);
+  }
+  return fmt::format("it is for {}, not {}", listed, to_text(ask.kind));
+}
+
 std::string only_gathers(const CollectiveAsk& ask) {
-  if (gathers(ask.kind)) return "";
-  return fmt::format("it is for all-gather, reduce-scatter and all-reduce, not {}",
-                     to_text(ask.kind));
+  using enum Collective;
+  return only_for(ask, {all_gather, reduce_scatter, all_reduce});
 }
 
 bool star(const GroupNet& net) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +16,12 @@ namespace shardsim {
 bool gathers(Collective kind);
 // 1 for all-gather and reduce-scatter, 2 for all-reduce (reduce-scatter, then all-gather).
 double rounds(Collective kind);
-// Why a row that gathers does not suit the kind; empty when it does.
-std::string only_gathers(const CollectiveAsk& ask);
-bool star(const GroupNet& net);                    // all ranks on one switch
-bool levels(const GroupNet& net);                  // over more than one level
-std::vector<int> outside_in(const GroupNet& net);  // its axes, outermost level first
+// Why a row that is for these kinds does not suit the one asked for; empty when it is among them.
+std::string only_for(const CollectiveAsk& ask, std::initializer_list<Collective> kinds);
+std::string only_gathers(const CollectiveAsk& ask);  // all-gather, reduce-scatter, all-reduce
+bool star(const GroupNet& net);                      // all ranks on one switch
+bool levels(const GroupNet& net);                    // over more than one level
+std::vector<int> outside_in(const GroupNet& net);    // its axes, outermost level first
 bool one_grid(const GroupNet& net);   // neighbours joined, in one level: ring, line, torus, mesh
 bool wrapped(const GroupAxis& axis);  // a ring
 bool one_way(const GroupAxis& axis);  // of its links

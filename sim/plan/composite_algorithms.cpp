@@ -66,11 +66,10 @@ std::vector<Part> by_level(const CollectiveAsk& ask, const GroupNet& net) {
 }  // namespace
 
 std::string hierarchical_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  if (!gathers(ask.kind) && !rooted(ask.kind)) {
-    return fmt::format(
-        "it is for all-gather, reduce-scatter, all-reduce and rooted collectives, not {}",
-        to_text(ask.kind));
-  }
+  using enum Collective;
+  const std::string why = only_for(ask, {all_gather, reduce_scatter, all_reduce, broadcast, reduce,
+                                         Collective::gather, scatter});
+  if (!why.empty()) return why;
   return levels(net) ? "" : "the group is inside one level";
 }
 
@@ -81,9 +80,8 @@ Composite hierarchical(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 std::string scatter_gather_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  if (ask.kind != Collective::broadcast && ask.kind != Collective::reduce) {
-    return fmt::format("it is for broadcast and reduce, not {}", to_text(ask.kind));
-  }
+  const std::string why = only_for(ask, {Collective::broadcast, Collective::reduce});
+  if (!why.empty()) return why;
   // There every device gathers in its own way, so the plan grows with the square of their number.
   constexpr int kMost = 1024;
   const bool open = std::any_of(net.axes.begin(), net.axes.end(),
@@ -105,9 +103,8 @@ Composite scatter_gather(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 std::string node_trees_suit(const CollectiveAsk& ask, const GroupNet& net) {
-  if (ask.kind != Collective::all_reduce) {
-    return fmt::format("it is for all-reduce, not {}", to_text(ask.kind));
-  }
+  const std::string why = only_for(ask, {Collective::all_reduce});
+  if (!why.empty()) return why;
   if (!levels(net)) return "the group is inside one level";
   const Inside inside(net);
   const bool one_ring = inside.axes.size() == 1 && star(along(net, inside.axes));

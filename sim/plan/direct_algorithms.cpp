@@ -14,11 +14,10 @@ namespace shardsim {
 
 std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net) {
   const bool to_or_from_root = ask.kind == Collective::gather || ask.kind == Collective::scatter;
-  if (!gathers(ask.kind) && !to_or_from_root && ask.kind != Collective::all_to_all) {
-    return fmt::format(
-        "it is for all-to-all, gather, scatter, all-gather, reduce-scatter and all-reduce, not {}",
-        to_text(ask.kind));
-  }
+  using enum Collective;
+  const std::string why = only_for(
+      ask, {all_to_all, Collective::gather, scatter, all_gather, reduce_scatter, all_reduce});
+  if (!why.empty()) return why;
   const bool limited = ask.window > 0;
   if (limited && to_or_from_root) return "its root sends or receives everything at once";
   if (star(net)) return "";
@@ -313,13 +312,14 @@ std::vector<int> fold_direct(const CollectiveAsk& ask, const GroupNet& net) {
 std::string in_network_suits(const CollectiveAsk& ask, const GroupNet& net) {
   switch (ask.kind) {
     case Collective::all_reduce:
-      return star(net) ? "" : "only a switch sees what all ranks send, and can add it";
+      return star(net) ? ""
+                       : "only a switch that all ranks are at sees what they send, and can add it";
     case Collective::all_gather:
       return "it gains nothing: there is no sum, and every rank takes in (N-1)/N of V all the same";
     case Collective::reduce_scatter:
       return "it gains nothing: every rank sends out (N-1)/N of V all the same";
     default:
-      return fmt::format("it is for all-reduce, not {}", to_text(ask.kind));
+      return only_for(ask, {Collective::all_reduce});
   }
 }
 
@@ -339,10 +339,9 @@ double sends_in_network(const CollectiveAsk&, const GroupNet&) {
 }
 
 std::string shift_suits(const CollectiveAsk& ask, const GroupNet&) {
-  if (ask.kind == Collective::collective_permute) {
-    return ask.targets.empty() ? "" : "the blocks do not all move equally far";
-  }
-  return fmt::format("it is for collective-permute, not {}", to_text(ask.kind));
+  const std::string why = only_for(ask, {Collective::collective_permute});
+  if (!why.empty()) return why;
+  return ask.targets.empty() ? "" : "the blocks do not all move equally far";
 }
 
 CollectivePlan plan_shift(const CollectiveAsk& ask, const GroupNet& net,

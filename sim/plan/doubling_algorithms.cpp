@@ -14,16 +14,14 @@ namespace {
 
 std::string on_a_switch(const GroupNet& net) {
   if (star(net)) return "";
-  return "without a switch, exchanges over long distances would share links";
+  return "without one switch for all, exchanges over long distances would share links";
 }
 
 }  // namespace
 
 std::string recursive_doubling_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  if (ask.kind != Collective::all_gather && ask.kind != Collective::all_reduce) {
-    return fmt::format("it is for all-gather and all-reduce, not {}", to_text(ask.kind));
-  }
-  return on_a_switch(net);
+  const std::string why = only_for(ask, {Collective::all_gather, Collective::all_reduce});
+  return why.empty() ? on_a_switch(net) : why;
 }
 
 CollectivePlan plan_recursive_doubling(const CollectiveAsk& ask, const GroupNet& net,
@@ -74,10 +72,8 @@ double sends_recursive_doubling(const CollectiveAsk&, const GroupNet& net) {
 }
 
 std::string halving_doubling_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  if (ask.kind != Collective::reduce_scatter && ask.kind != Collective::all_reduce) {
-    return fmt::format("it is for reduce-scatter and all-reduce, not {}", to_text(ask.kind));
-  }
-  return on_a_switch(net);
+  const std::string why = only_for(ask, {Collective::reduce_scatter, Collective::all_reduce});
+  return why.empty() ? on_a_switch(net) : why;
 }
 
 CollectivePlan plan_halving_doubling(const CollectiveAsk& ask, const GroupNet& net,
@@ -111,9 +107,8 @@ std::vector<int> fold_doubling(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 std::string dissemination_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  if (ask.kind != Collective::barrier) {
-    return fmt::format("it is for barrier, not {}", to_text(ask.kind));
-  }
+  const std::string why = only_for(ask, {Collective::barrier});
+  if (!why.empty()) return why;
   const bool alike = std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
     return axis.wiring != Wiring::line;
   });

@@ -152,9 +152,8 @@ int pieces_pipelined(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 std::string all_to_all_over_levels(const CollectiveAsk& ask, const GroupNet& net) {
-  if (ask.kind != Collective::all_to_all) {
-    return fmt::format("it is for all-to-all, not {}", to_text(ask.kind));
-  }
+  const std::string why = only_for(ask, {Collective::all_to_all});
+  if (!why.empty()) return why;
   return levels(net) ? "" : "the group is inside one level";
 }
 

@@ -103,9 +103,8 @@ class LinkLoads {
 }  // namespace
 
 std::string permutation_suits(const CollectiveAsk& ask, const GroupNet&) {
-  if (ask.kind != Collective::collective_permute) {
-    return fmt::format("it is for collective-permute, not {}", to_text(ask.kind));
-  }
+  const std::string why = only_for(ask, {Collective::collective_permute});
+  if (!why.empty()) return why;
   return ask.targets.empty() ? "every rank sends equally far here; it is for reshards" : "";
 }
 

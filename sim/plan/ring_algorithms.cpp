@@ -11,16 +11,16 @@
 
 namespace shardsim {
 
-std::string one_axis(const CollectiveAsk& ask, const GroupNet& net) {
-  const std::string why = only_gathers(ask);
-  if (!why.empty()) return why;
-  if (net.axes.size() != 1)
-    return fmt::format("it needs one axis, the group spans {}", net.axes.size());
-  return "";
+namespace {
+
+std::string one_axis(const GroupNet& net) {
+  if (net.axes.size() == 1) return "";
+  return fmt::format("it needs one axis, the group spans {}", net.axes.size());
 }
 
-std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
-  const std::string why = one_axis(ask, net);
+// Why there is no ring with links both ways.
+std::string no_two_ways(const GroupNet& net) {
+  const std::string why = one_axis(net);
   if (!why.empty()) return why;
   switch (net.axes[0].wiring) {
     case Wiring::ring:
@@ -41,15 +41,26 @@ std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
   return "";
 }
 
+}  // namespace
+
+std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::string why = only_gathers(ask);
+  return why.empty() ? no_two_ways(net) : why;
+}
+
 std::string one_way_ring(const CollectiveAsk& ask, const GroupNet& net) {
-  const std::string why = one_axis(ask, net);
+  std::string why = only_gathers(ask);
+  if (why.empty()) why = one_axis(net);
   if (!why.empty()) return why;
   return net.axes[0].wiring == Wiring::line ? "the ends of a line are not joined" : "";
 }
 
 std::string line_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  const std::string why = one_axis(ask, net);
+  std::string why = only_gathers(ask);
+  if (why.empty()) why = one_axis(net);
   if (!why.empty()) return why;
+  if (net.axes[0].wiring == Wiring::pair)
+    return "between two devices is one cable: ring-oneway passes it";
   return net.axes[0].wiring == Wiring::line ? "" : "it is for a line: neighbours without a wrap";
 }
 
@@ -85,9 +96,9 @@ ClosedForm form_ring(const CollectiveAsk& ask, const GroupNet& net) {
 
 // A barrier is an all-gather of nothing.
 std::string whole_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  CollectiveAsk gather = ask;
-  if (ask.kind == Collective::barrier) gather.kind = Collective::all_gather;
-  return two_way_ring(gather, net);
+  using enum Collective;
+  const std::string why = only_for(ask, {all_gather, reduce_scatter, all_reduce, barrier});
+  return why.empty() ? no_two_ways(net) : why;
 }
 
 CollectivePlan plan_whole(const CollectiveAsk& ask, const GroupNet& net,

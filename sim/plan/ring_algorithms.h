@@ -8,7 +8,6 @@
 
 namespace shardsim {
 
-std::string one_axis(const CollectiveAsk& ask, const GroupNet& net);      // why_not
 std::string two_way_ring(const CollectiveAsk& ask, const GroupNet& net);  // why_not
 std::string one_way_ring(const CollectiveAsk& ask, const GroupNet& net);  // why_not
 std::string line_suits(const CollectiveAsk& ask, const GroupNet& net);    // why_not

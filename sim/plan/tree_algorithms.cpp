@@ -18,16 +18,9 @@ namespace {
 constexpr int kPiecesWithoutLatency = 64;
 constexpr int kMostPieces = 512;
 
-std::string for_trees(const CollectiveAsk& ask) {
-  if (ask.kind == Collective::broadcast || ask.kind == Collective::reduce ||
-      ask.kind == Collective::all_reduce) {
-    return "";
-  }
-  return fmt::format("it is for broadcast, reduce and all-reduce, not {}", to_text(ask.kind));
-}
-
 std::string for_trees_or_barrier(const CollectiveAsk& ask) {
-  return ask.kind == Collective::barrier ? "" : for_trees(ask);
+  using enum Collective;
+  return only_for(ask, {broadcast, reduce, all_reduce, barrier});
 }
 
 // The P that makes (period * P + fill) * (a + x/P) smallest, where x is the time of what passes an
@@ -251,11 +244,11 @@ double sends_axis_tree(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 std::string binomial_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  if (!rooted(ask.kind) && ask.kind != Collective::all_reduce) {
-    return fmt::format("it is for broadcast, reduce, gather, scatter and all-reduce, not {}",
-                       to_text(ask.kind));
-  }
-  if (!star(net)) return "without a switch, the far sends of a tree would share links";
+  using enum Collective;
+  const std::string why =
+      only_for(ask, {Collective::broadcast, reduce, Collective::gather, scatter, all_reduce});
+  if (!why.empty()) return why;
+  if (!star(net)) return "without one switch for all, the far sends of a tree would share links";
   return "";
 }
 
@@ -298,9 +291,10 @@ double sends_binomial(const CollectiveAsk& ask, const GroupNet& net) {
 }
 
 std::string double_tree_suits(const CollectiveAsk& ask, const GroupNet& net) {
-  const std::string why = for_trees(ask);
+  using enum Collective;
+  const std::string why = only_for(ask, {Collective::broadcast, reduce, all_reduce});
   if (!why.empty()) return why;
-  if (!star(net)) return "without a switch, the far sends of a tree would share links";
+  if (!star(net)) return "without one switch for all, the far sends of a tree would share links";
   return "";
 }
 
