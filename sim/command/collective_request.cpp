@@ -12,6 +12,7 @@
 #include "command/sweep_bytes.h"
 #include "plan/clusters.h"
 #include "plan/placement.h"
+#include "plan/twins.h"
 
 namespace shardsim {
 
@@ -227,22 +228,31 @@ struct Calls {
   std::vector<std::string> padding;  // what was added to V
 };
 
+// Switches with the same links are one, unless in full (lower_collectives).
+Cluster as_replayed(const CollectiveRequest& request, bool full) {
+  return full ? request.cluster : twins_as_one(request.cluster).cluster;
+}
+
 // On a graph the choice of an algorithm routes every message; what no algorithm can do within the
 // limit is refused before.
 void refuse_unroutable(const CollectiveArguments& args, const Wanted& wanted,
                        const CollectiveCall& call, const CollectiveRequest& request) {
   const GroupNet net = group_net(request.cluster, call.axes);
   if (net.graph == nullptr || net.axes.empty()) return;
-  const Fold fold = Fold::full(request.cluster);  // nothing of a graph is folded
-  std::optional<double> fewest;
-  for (const AlgorithmRow* row : considered(call.ask, net)) {
-    if (wanted.algorithm != "auto" && wanted.algorithm != row->name) continue;
-    CollectiveCall its = call;
-    its.algorithm = row;
-    const double ops = estimated_ops(its, request.cluster, fold, request.grain);
-    fewest = std::min(ops, fewest.value_or(ops));
-  }
-  refuse_too_many_ops(fewest.value_or(0), false, request.grain,
+  const auto fewest = [&](bool full, Grain grain) {
+    const Cluster cluster = as_replayed(request, full);
+    std::optional<double> least;
+    for (const AlgorithmRow* row : considered(call.ask, net)) {
+      if (wanted.algorithm != "auto" && wanted.algorithm != row->name) continue;
+      CollectiveCall its = call;
+      its.algorithm = row;
+      const double ops = estimated_ops(its, cluster, Fold::full(cluster), grain);
+      least = std::min(ops, least.value_or(ops));
+    }
+    return least.value_or(0);
+  };
+  refuse_too_many_ops(fewest(request.full, request.grain),
+                      smaller_replays(request.full, request.grain, "devices", fewest),
                       argument_pos("--topology", args.topology));
 }
 
@@ -283,7 +293,8 @@ Calls make_calls(const CollectiveArguments& args, const Numbers& given,
     if (call.ask.window > 0) pos = argument_pos("--window", *args.window);
     if (call.ask.pieces > 0) pos = argument_pos("--pieces", *args.pieces);
     refuse_unroutable(args, wanted, call, request);
-    const AlgorithmChoice choice = pick_algorithm(wanted.algorithm, call, cluster, pos, problems);
+    const AlgorithmChoice choice =
+        pick_algorithm(wanted.algorithm, call, as_replayed(request, request.full), pos, problems);
     call.algorithm = choice.row;
     made.reasons.push_back(choice.reason);
     made.calls.push_back(std::move(call));
@@ -293,12 +304,16 @@ Calls make_calls(const CollectiveArguments& args, const Numbers& given,
 }
 
 void refuse_too_large(const CollectiveRequest& request, const SourcePos& pos) {
-  const Fold fold = request.full ? Fold::full(request.cluster)
-                                 : common_fold(request.cluster, request.calls, request.grain);
-  double ops = 0;
-  for (const CollectiveCall& call : request.calls)
-    ops += estimated_ops(call, request.cluster, fold, request.grain);
-  refuse_too_many_ops(ops, request.full, request.grain, pos);
+  const auto ops = [&](bool full, Grain grain) {
+    const Cluster cluster = as_replayed(request, full);
+    const Fold fold = full ? Fold::full(cluster) : common_fold(cluster, request.calls, grain);
+    double sum = 0;
+    for (const CollectiveCall& call : request.calls)
+      sum += estimated_ops(call, cluster, fold, grain);
+    return sum;
+  };
+  refuse_too_many_ops(ops(request.full, request.grain),
+                      smaller_replays(request.full, request.grain, "devices", ops), pos);
 }
 
 }  // namespace

@@ -136,16 +136,33 @@ std::string in_words(double ops) {
 
 }  // namespace
 
-void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& pos,
+void refuse_too_many_ops(double ops, std::span<const Instead> instead, const SourcePos& pos,
                          std::string_view fewer) {
   if (ops <= kMostOps) return;
+  const auto fits = std::find_if(instead.begin(), instead.end(),
+                                 [](const Instead& other) { return other.ops() <= kMostOps; });
   throw ConfigError(
       {{pos,
         fmt::format("expected at most {} operations, found about {} (about {})", in_words(kMostOps),
                     in_words(ops), to_text(Bytes{ops * kBytesPerOp})),
-        full                   ? "leave out --full: folding by symmetry gives the same times"
-        : grain == Grain::flow ? fmt::format("fewer {}, or --grain fluid", fewer)
-                               : fmt::format("fewer {}", fewer)}});
+        fits == instead.end() ? fmt::format("fewer {}", fewer) : fits->hint}});
+}
+
+std::vector<Instead> smaller_replays(bool full, Grain grain, std::string_view fewer,
+                                     const std::function<double(bool full, Grain grain)>& ops) {
+  std::vector<Instead> ways;
+  if (full) {
+    ways.push_back({"leave out --full: folding by symmetry gives the same times",
+                    [=] { return ops(false, grain); }});
+  }
+  if (grain == Grain::fluid) return ways;
+  ways.push_back(
+      {fmt::format("fewer {}, or --grain fluid", fewer), [=] { return ops(full, Grain::fluid); }});
+  if (full) {
+    ways.push_back({fmt::format("fewer {}, or --grain fluid without --full", fewer),
+                    [=] { return ops(false, Grain::fluid); }});
+  }
+  return ways;
 }
 
 Mesh mesh_of(const CollectiveRequest& request) {

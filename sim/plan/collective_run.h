@@ -2,7 +2,10 @@
 // every collective of a run is described.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/problem.h"
@@ -53,8 +56,19 @@ void scale_bytes(OpGraph& graph, double factor);
 // Appends what the algorithm takes for granted of the network, once.
 void say_assumption(const AlgorithmRow* algorithm, std::vector<std::string>& said);
 
-// Throws ConfigError at `pos` when the graph would have more than about 12 million ops.
-void refuse_too_many_ops(double ops, bool full, Grain grain, const SourcePos& pos,
+// What may be asked for instead of what is too large, and the ops that this would be.
+struct Instead {
+  std::string hint;
+  std::function<double()> ops;
+};
+
+// Throws ConfigError at `pos` when the graph would have more than about 12 million ops, with the
+// first hint that is not refused again, or `fewer` of something.
+void refuse_too_many_ops(double ops, std::span<const Instead> instead, const SourcePos& pos,
                          std::string_view fewer = "devices");
+
+// The ways out of a replay that is too large, given its ops when folded or not in either grain.
+std::vector<Instead> smaller_replays(bool full, Grain grain, std::string_view fewer,
+                                     const std::function<double(bool full, Grain grain)>& ops);
 
 }  // namespace shardsim

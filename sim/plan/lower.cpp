@@ -162,9 +162,13 @@ Lowered lower(const RunSpec& spec, const Prepared& run, const LowerOptions& opti
   plan.mesh = run.whole_mesh;
   plan.layer = run.sharded;
   plan.fold = fold_of(run, options);
+  const char* const fewer = "devices, layers or micro-batches";
+  const auto ops_if = [&](bool full, Grain grain) {
+    return ops_of(run, fold_of(run, {grain, full}), grain);
+  };
   const double ops = ops_of(run, plan.fold, options.grain);
-  refuse_too_many_ops(ops, options.full, options.grain, spec.topology.pos,
-                      "devices, layers or micro-batches");
+  refuse_too_many_ops(ops, smaller_replays(options.full, options.grain, fewer, ops_if),
+                      spec.topology.pos, fewer);
   result.graph = lower_step(run, plan, options.grain, ops);
   plan.facts = facts_of(spec, run);
   plan.assumptions = assumptions_of(spec, run, options);

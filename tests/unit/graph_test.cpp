@@ -324,8 +324,7 @@ TEST_CASE("ops are estimated with the paths that messages are split over") {
   CHECK(ops == doctest::Approx(1.1 * 1024 * 1023 * 16).epsilon(1e-12));
   // Fluid: up to 1,023 rounds, each of which loads all 2 * 1024 * 16 links.
   CHECK(estimated_ops(call, large, Fold::full(large), Grain::fluid) == 1023.0 * 32768);
-  CHECK_THROWS_AS(refuse_too_many_ops(ops, false, Grain::flow, argument_pos("test", "x")),
-                  ConfigError);
+  CHECK_THROWS_AS(refuse_too_many_ops(ops, {}, argument_pos("test", "x")), ConfigError);
 }
 
 TEST_CASE("switches with the same links are replayed as one, at the same times as each alone") {

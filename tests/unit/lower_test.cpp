@@ -134,10 +134,27 @@ TEST_CASE("lower: a graph that would be too large is refused before it is made")
 }
 
 TEST_CASE("the limit of operations, and what to do about it") {
-  const auto said = [](double ops, bool full) {
-    return complaints(
-        [&] { refuse_too_many_ops(ops, full, Grain::flow, argument_pos("test", "x")); });
+  // When folded a tenth, and in the fluid grain a tenth again.
+  const auto said = [](double ops, bool full, Grain grain = Grain::flow) {
+    const auto others = [&](bool its_full, Grain its_grain) {
+      return ops * (full && !its_full ? 0.1 : 1) * (its_grain != grain ? 0.1 : 1);
+    };
+    return complaints([&] {
+      refuse_too_many_ops(ops, smaller_replays(full, grain, "devices", others),
+                          argument_pos("test", "x"));
+    });
   };
+  const auto hint = [&](double ops, bool full, Grain grain = Grain::flow) {
+    const Texts all = said(ops, full, grain);
+    return all.empty() ? std::string() : all[0].substr(all[0].find("| ") + 2);
+  };
+  // What is advised is not refused again.
+  CHECK(hint(2e8, true) == "fewer devices, or --grain fluid without --full");
+  CHECK(hint(2e9, true) == "fewer devices");
+  CHECK(hint(2e8, false) == "fewer devices");
+  CHECK(hint(1e8, true, Grain::fluid) ==
+        "leave out --full: folding by symmetry gives the same times");
+  CHECK(hint(2e8, true, Grain::fluid) == "fewer devices");
   CHECK(said(1.2e7, true) == Texts{});
   CHECK(said(3.1e7, true) ==
         Texts{"expected at most 12 million operations, found about 31 million (about 5.774 GiB) | "
@@ -148,7 +165,7 @@ TEST_CASE("the limit of operations, and what to do about it") {
   CHECK(
       said(1.36e13, false) ==
       Texts{"expected at most 12 million operations, found about 13.6 trillion (about 2.416 PiB) | "
-            "fewer devices, or --grain fluid"});
+            "fewer devices"});
 }
 
 TEST_CASE("estimated ops are the messages that are made, and a tenth for their one link") {
