@@ -99,12 +99,12 @@ std::vector<GroupNet> sample_nets() {
     const bool line = topology.wiring == Wiring::ring && !topology.wraps;
     GroupAxis axis{8, line ? Wiring::line : topology.wiring, BytesPerSec{1}, Seconds{},
                    topology.wiring == Wiring::ring && !line ? 2 : 1};
-    if (axis.wiring == Wiring::star) axis.climbs = {{0, axis.w1}};
+    if (axis.wiring == Wiring::star) axis.climbs = {{0, axis.w1, axis.w1, axis.w1}};
     nets.push_back({{axis}});
     if (topology.highest_axes > 1) nets.push_back({{axis, axis}});
     GroupAxis outside = axis;
-    outside.level = 1;
-    if (axis.wiring == Wiring::star) outside.climbs = {{1, axis.w1}};
+    outside.level = outside.nic_level = 1;
+    if (axis.wiring == Wiring::star) outside.climbs = {{1, axis.w1, axis.w1, axis.w1}};
     nets.push_back({{outside, axis}});
   }
   return nets;

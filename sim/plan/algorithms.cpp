@@ -17,6 +17,7 @@
 #include "plan/permute_algorithm.h"
 #include "plan/ring_algorithms.h"
 #include "plan/routed_load.h"
+#include "plan/routes.h"
 #include "plan/snake_algorithm.h"
 #include "plan/torus_algorithms.h"
 #include "plan/tree_algorithms.h"
@@ -37,13 +38,27 @@ std::vector<int> GroupNet::sizes() const {
 
 namespace {
 
-GroupAxis star_axis(const Cluster& cluster, const Axis& axis) {
+// What a device has of a port when of each group sends only it, or its node below the NICs.
+BytesPerSec share_of_port(const Cluster& cluster, const Port& port, std::span<const int> axes,
+                          int nic) {
+  double sharers = cluster.sharers(port);
+  for (const int a : axes) {
+    const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
+    if (axis.level >= nic && !port.block.empty())
+      sharers /= port.block[static_cast<std::size_t>(a)];
+  }
+  return port.bandwidth / sharers;
+}
+
+GroupAxis star_axis(const Cluster& cluster, const Axis& axis, std::span<const int> axes) {
   const Level& level = cluster.levels[static_cast<std::size_t>(axis.level)];
   GroupAxis made{axis.size, Wiring::star, {}, level.latency};
   for (const int p : level.up) {
     const Port& port = cluster.ports[static_cast<std::size_t>(p)];
     const BytesPerSec share = port.bandwidth / cluster.sharers(port);
-    made.climbs.emplace_back(p, share);
+    const int nic = nic_level(cluster, axis.level);
+    made.climbs.push_back(
+        {p, share, share_of_port(cluster, port, axes, nic), share_of_port(cluster, port, axes, 0)});
     made.w1 = made.w1 == BytesPerSec{} ? share : std::min(made.w1, share);
   }
   made.aligned = level.rails;
@@ -78,7 +93,7 @@ bool serves(const Cluster& cluster, const Axis& axis, const GroupAxis& made, Lin
   const auto index = static_cast<int>(static_cast<std::size_t>(link) % cluster.ports.size());
   const int up = port.direction > 0 ? index : index - 1;  // the port beside it
   return std::any_of(made.climbs.begin(), made.climbs.end(),
-                     [&](const auto& climb) { return climb.first == up; });
+                     [&](const Climb& climb) { return climb.port == up; });
 }
 
 // The figures of the slowest link along the axis; where one is missing, its neighbours carry what
@@ -95,7 +110,11 @@ bool take_slowest(const Cluster& cluster, const Axis& axis, GroupAxis& made) {
     later = std::max(later, is.latency - port.latency);
   }
   made.w1 = made.w1 * share;
-  for (auto& [port, w1] : made.climbs) w1 = w1 * share;
+  for (Climb& climb : made.climbs) {
+    climb.all = climb.all * share;
+    climb.node = climb.node * share;
+    climb.one = climb.one * share;
+  }
   made.latency += later * axis.stride;
   return differs;
 }
@@ -128,8 +147,10 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
   for (const int a : axes) {
     const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
     if (axis.size == 1) continue;
-    GroupAxis made = axis.wiring == Wiring::star ? star_axis(cluster, axis) : grid_axis(cluster, a);
+    GroupAxis made =
+        axis.wiring == Wiring::star ? star_axis(cluster, axis, axes) : grid_axis(cluster, a);
     made.level = axis.level;
+    made.nic_level = nic_level(cluster, axis.level);
     if (take_slowest(cluster, axis, made)) net.uneven = true;
     if (before != nullptr && goes_on(*before, axis)) {
       GroupAxis& whole = net.axes.back();

@@ -22,6 +22,13 @@
 
 namespace shardsim {
 
+// A port of the cluster that a route climbs, and what of it a device has: when all send, only
+// those of its node (below the NICs), or of each group only it.
+struct Climb {
+  int port = 0;
+  BytesPerSec all, node, one;
+};
+
 struct GroupAxis {
   int size = 1;
   Wiring wiring = Wiring::ring;  // part of a ring is a line, unless it is its major part
@@ -36,11 +43,10 @@ struct GroupAxis {
   std::vector<int> axes =
       {};                // of the cluster, major first: several parts that make up a longer one
   int level = 0;         // of the cluster
+  int nic_level = 0;     // the level whose ports a route that crosses here begins with
   bool aligned = true;   // a route that crosses here first goes to the right position inside
   bool reduces = false;  // the switch can add
-  // Star: the ports of the cluster that a route climbs, and a device's share of each; levels whose
-  // first is the same share it.
-  std::vector<std::pair<int, BytesPerSec>> climbs = {};
+  std::vector<Climb> climbs = {};  // of a star; levels with the same first one share it
 };
 
 // The network as the ranks of one group see it when all groups of these axes run at once: axes of

@@ -32,8 +32,8 @@ class LinkKinds {
  public:
   explicit LinkKinds(const GroupNet& net) : net_(net), count_(net.axes.size()) {
     for (const GroupAxis& axis : net.axes) {
-      for (const auto& [port, w1] : axis.climbs) {
-        if (index_.try_emplace(port, count_).second) ++count_;
+      for (const Climb& climb : axis.climbs) {
+        if (index_.try_emplace(climb.port, count_).second) ++count_;
       }
     }
   }
@@ -43,13 +43,16 @@ class LinkKinds {
   AllToAllRound messages(int displacement) const {
     AllToAllRound made{{displacement}, std::vector<Seconds>(count_), {}, {}, 0};
     const std::vector<int> at = rank_coordinates(net_.sizes(), displacement);
-    for (int level = 64, crossed = 0; level >= 0; level = crossed - 1) {
-      crossed = -1;
+    for (int level = 64; level >= 0;) {
+      int crossed = -1, nic = 0;
       for (std::size_t i = 0; i < at.size(); ++i) {
         const int its = net_.axes[i].level;
-        if (at[i] != 0 && its <= level) crossed = std::max(crossed, its);
+        if (at[i] == 0 || its > level || its < crossed) continue;
+        crossed = its;
+        nic = net_.axes[i].nic_level;
       }
       if (crossed < 0 || !cross(crossed, at, made)) break;
+      level = nic - 1;
     }
     for (const Seconds load : made.load)
       made.nearest.push_back(load > Seconds{} ? made.farthest : kNever);
@@ -72,7 +75,8 @@ class LinkKinds {
       }
       through_switch = axis.wiring == Wiring::star;
       if (through_switch) {
-        for (const auto& [port, w1] : axis.climbs) made.load[index_.at(port)] += Bytes{1} / w1;
+        for (const Climb& climb : axis.climbs)
+          made.load[index_.at(climb.port)] += Bytes{1} / climb.all;
       }
       made.farthest += h * axis.latency;
       made.distance += h;
@@ -349,24 +353,26 @@ CollectivePlan merged_all_to_all(const PlanFrame& frame, const GroupNet& net) {
   return plan;
 }
 
-CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> order) {
+CollectivePlan all_to_all_by_unit(const PlanFrame& frame, std::span<const std::vector<int>> units) {
   CollectivePlan plan = empty_plan(frame, Collective::all_to_all);
   const int ranks = plan.ranks();
   const std::vector<int> reps = plan.representatives();
   std::vector<std::uint32_t> barrier;
   std::vector<bool> moved(plan.sizes.size(), false);
   int phase = 0;
-  for (const int axis : order) {
+  for (const std::vector<int>& unit : units) {
     throw_if_interrupted();
     std::vector<std::uint32_t> sent;
-    const auto a = static_cast<std::size_t>(axis);
     for (const int rank : reps) {
       const std::vector<int> here = rank_coordinates(plan.sizes, rank);
       // A chunk is here when its origin agrees with the rank on the axes that it has not moved
       // along yet, and its destination on those that it has: numbered by the other coordinates.
       for (int chunk = 0; chunk < ranks; ++chunk) {
         const std::vector<int> other = rank_coordinates(plan.sizes, chunk);
-        if (other[a] == here[a]) continue;
+        const bool stays = std::all_of(unit.begin(), unit.end(), [&](int axis) {
+          return other[static_cast<std::size_t>(axis)] == here[static_cast<std::size_t>(axis)];
+        });
+        if (stays) continue;
         std::vector<int> origin = here, dest = other;
         for (std::size_t i = 0; i < moved.size(); ++i) {
           if (moved[i]) {
@@ -375,7 +381,8 @@ CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> o
           }
         }
         std::vector<int> to = here;
-        to[a] = dest[a];
+        for (const int axis : unit)
+          to[static_cast<std::size_t>(axis)] = dest[static_cast<std::size_t>(axis)];
         Send send{.from = rank, .to = rank_at(plan.sizes, to)};
         send.chunks = {.origin = rank_at(plan.sizes, origin), .dest = rank_at(plan.sizes, dest)};
         send.share = 1.0 / (static_cast<double>(ranks) * ranks);
@@ -385,7 +392,7 @@ CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> o
       }
     }
     barrier = {joined(plan, phase++, sent)};
-    moved[a] = true;
+    for (const int axis : unit) moved[static_cast<std::size_t>(axis)] = true;
   }
   return plan;
 }

@@ -56,9 +56,9 @@ CollectivePlan direct_all_to_all(const PlanFrame& frame, std::span<const AllToAl
 // neighbours, its own and others'. REQUIRES: one_grid(net), no single link differs.
 CollectivePlan merged_all_to_all(const PlanFrame& frame, const GroupNet& net);
 
-// Axis by axis in the given order: every rank passes on, to the ranks along the axis, whatever must
-// go there, V/N in all; a barrier between the axes.
-CollectivePlan all_to_all_by_axis(const PlanFrame& frame, std::span<const int> order);
+// Unit by unit of axes in the given order: every rank passes on, to the ranks along them, whatever
+// must go there, V/N in all; a barrier between the units.
+CollectivePlan all_to_all_by_unit(const PlanFrame& frame, std::span<const std::vector<int>> units);
 
 // Every rank sends its 1/N of V to the rank `by` further along the last axis.
 CollectivePlan shift(const PlanFrame& frame, int by);

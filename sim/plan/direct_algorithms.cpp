@@ -8,6 +8,7 @@
 
 #include "plan/algorithm_parts.h"
 #include "plan/direct.h"
+#include "plan/root_over_levels.h"
 #include "plan/rooted.h"
 
 namespace shardsim {
@@ -206,39 +207,6 @@ ClosedForm form_all_to_all(const CollectiveAsk& ask, const GroupNet& net) {
   return form_on_one_ring(first, chunk);
 }
 
-// To or from a root over several levels, or cables, everything at once: the root's own port of a
-// level carries the shards whose ends differ there, and those that are aligned there first; of a
-// scatter over rails, the shards of its rail. Ports that groups share are shared by their roots
-// only where they lie side by side.
-ClosedForm form_to_root(const GroupNet& net, Bytes shard, Collective kind) {
-  const bool scatters = kind == Collective::scatter, collects = kind == Collective::gather;
-  Seconds load, latency;
-  for (std::size_t i = 0; i < net.axes.size(); ++i) {
-    const GroupAxis& axis = net.axes[i];
-    double others = 1;
-    for (std::size_t k = 0; k < net.axes.size(); ++k) {
-      const bool outside = net.axes[k].level > axis.level;
-      const bool inside = net.axes[k].level < axis.level;
-      const bool passes = outside  ? net.axes[k].aligned && !collects
-                          : inside ? !(axis.aligned && scatters)
-                                   : k != i;
-      if (passes) others *= net.axes[k].size;
-    }
-    // The axes of one switch make one exchange.
-    double ranks = axis.size;
-    for (std::size_t k = 0; axis.wiring == Wiring::star && k < net.axes.size(); ++k) {
-      if (k == i || net.axes[k].level != axis.level) continue;
-      ranks *= net.axes[k].size;
-      others /= net.axes[k].size;
-    }
-    const double chunks = (axis.wiring == Wiring::star ? ranks - 1 : hop_load(axis)) * others;
-    load = std::max(load, chunks * shard / axis.w1);
-    latency += most_hops(axis) * axis.latency;
-  }
-  return {load + latency, "max over levels of (V/N * ranks through the root's port)/W1 + a",
-          latency == Seconds{} && !levels(net)};
-}
-
 // What passes the root's busiest port, a shard after the other, each no sooner than its latency; on
 // a switch all of them (Chan et al. 2007).
 ClosedForm form_rooted(const CollectiveAsk& ask, const GroupNet& net) {
@@ -256,7 +224,7 @@ ClosedForm form_rooted(const CollectiveAsk& ask, const GroupNet& net) {
   if (star(net)) {
     return {net.axes[0].latency + (n - 1) * shard / net.axes[0].w1, "a + (N-1)/N * V/W1"};
   }
-  if (!one_grid(net)) return form_to_root(net, shard, ask.kind);
+  if (!one_grid(net)) return form_over_levels(net, shard, ask.kind);
   struct Lane {
     Seconds end;
     double shards = 0;

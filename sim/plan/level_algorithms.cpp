@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "plan/algorithm_parts.h"
@@ -35,7 +36,7 @@ std::vector<std::vector<int>> units_of(const GroupNet& net) {
   int port = -1;
   for (const int a : outside_in(net)) {
     const auto& climbs = net.axes[static_cast<std::size_t>(a)].climbs;
-    const int first = climbs.empty() ? -1 : climbs.front().first;
+    const int first = climbs.empty() ? -1 : climbs.front().port;
     if (first < 0 || first != port) units.emplace_back();
     port = first;
     units.back().push_back(a);
@@ -159,18 +160,63 @@ std::string all_to_all_over_levels(const CollectiveAsk& ask, const GroupNet& net
 
 CollectivePlan plan_rail_aligned(const CollectiveAsk&, const GroupNet& net,
                                  const std::vector<int>& fold) {
-  std::vector<int> inside_out = outside_in(net);
+  std::vector<std::vector<int>> inside_out = units_of(net);
   std::reverse(inside_out.begin(), inside_out.end());
-  return all_to_all_by_axis(frame("rail-aligned", net, fold, {1.0}), inside_out);
+  return all_to_all_by_unit(frame("rail-aligned", net, fold, {1.0}), inside_out);
 }
 
-// Along every axis, one after the other, an exchange of V/N between its ranks.
+namespace {
+
+// An exchange over the switches that one NIC leads to, leaves and spines: every port carries the
+// messages that cross a level by it, none sooner than that level's latency.
+Seconds exchange_time(const GroupNet& net, const std::vector<int>& unit, Bytes own) {
+  struct Crossing {
+    double ranks = 1;
+    Seconds latency;
+    const std::vector<Climb>* climbs = nullptr;
+  };
+  std::map<int, Crossing> levels;  // innermost first
+  for (const int a : unit) {
+    const GroupAxis& axis = net.axes[static_cast<std::size_t>(a)];
+    Crossing& crossing = levels[axis.level];
+    crossing = {crossing.ranks * axis.size, axis.latency, &axis.climbs};
+  }
+  double all = 1;
+  for (const auto& [level, crossing] : levels) all *= crossing.ranks;
+  std::map<int, Seconds> done;  // by port
+  double inside = 1;
+  for (const auto& [level, crossing] : levels) {
+    for (const Climb& climb : *crossing.climbs) {
+      Seconds& now = done[climb.port];
+      now =
+          std::max(now, crossing.latency) + (crossing.ranks - 1) * inside * (own / all) / climb.all;
+    }
+    inside *= crossing.ranks;
+  }
+  Seconds latest;
+  for (const auto& [port, end] : done) latest = std::max(latest, end);
+  return latest;
+}
+
+bool one_level(const GroupNet& net, const std::vector<int>& unit) {
+  return net.axes[static_cast<std::size_t>(unit.front())].level ==
+         net.axes[static_cast<std::size_t>(unit.back())].level;
+}
+
+}  // namespace
+
+// Unit after unit, an exchange of V/N between its ranks.
 ClosedForm form_rail_aligned(const CollectiveAsk& ask, const GroupNet& net) {
   ClosedForm form{Seconds{}, "sum over levels of a + (A-1)/A * V/(N*W1)", true};
   const Bytes own = ask.bytes / static_cast<double>(net.ranks());
-  for (const GroupAxis& axis : net.axes) {
-    const double a = axis.size;
-    form.time += most_hops(axis) * axis.latency + hop_load(axis) * (own / a) / axis.w1;
+  for (const std::vector<int>& unit : units_of(net)) {
+    const GroupAxis& axis = net.axes[static_cast<std::size_t>(unit.front())];
+    if (axis.wiring == Wiring::star) {
+      form.time += exchange_time(net, unit, own);
+      form.exact = form.exact && one_level(net, unit);
+      continue;
+    }
+    form.time += most_hops(axis) * axis.latency + hop_load(axis) * (own / axis.size) / axis.w1;
     form.exact = form.exact && (most_hops(axis) == 1 || axis.latency == Seconds{});
   }
   return form;
@@ -178,8 +224,10 @@ ClosedForm form_rail_aligned(const CollectiveAsk& ask, const GroupNet& net) {
 
 double sends_rail_aligned(const CollectiveAsk&, const GroupNet& net) {
   double sends = 0;
-  for (const GroupAxis& axis : net.axes) {
-    sends += net.ranks() / static_cast<double>(axis.size) * (axis.size - 1);
+  for (const std::vector<int>& unit : units_of(net)) {
+    double ranks = 1;
+    for (const int a : unit) ranks *= net.axes[static_cast<std::size_t>(a)].size;
+    sends += net.ranks() / ranks * (ranks - 1);
   }
   return sends;
 }

@@ -60,7 +60,7 @@ std::string node_rings_suit(const CollectiveAsk& ask, const GroupNet& net) {
   const Nodes nodes(net);
   std::set<int> inside, outside;  // ports that routes begin with
   for (const GroupAxis& axis : net.axes) {
-    (axis.level == nodes.level ? inside : outside).insert(axis.climbs.front().first);
+    (axis.level == nodes.level ? inside : outside).insert(axis.climbs.front().port);
   }
   return inside == outside ? "its nodes have no NICs of their own" : "";
 }
@@ -84,19 +84,23 @@ ClosedForm form_node_rings(const CollectiveAsk& ask, const GroupNet& net) {
   const Nodes nodes(net);
   const double n = net.ranks(), k = nodes.inside;
   const Bytes part = ask.bytes / (n * k);
-  Seconds inside, outside;
+  Seconds inside, outside, latency_inside;
   int levels_used = 1;
   bool rails = false;
   for (const GroupAxis& axis : net.axes) {
     if (axis.level == nodes.level) {
       inside = std::max(inside, axis.latency + (k - 1) * part / axis.w1);
+      latency_inside = std::max(latency_inside, axis.latency);
     } else {
-      outside = std::max(outside, axis.latency + part / axis.w1);
+      // All positions of a node send, but of the nodes under a leaf one at a time crosses a spine.
+      for (const Climb& climb : axis.climbs)
+        outside = std::max(outside, axis.latency + part / climb.node);
       levels_used = std::max(levels_used, axis.level - nodes.level + 1);
       rails = rails || axis.aligned;
     }
   }
   const bool home = !rails || nodes.count % 2 == 0;  // no ring changes rails
+  if (!home) outside += latency_inside;
   return {rounds(ask.kind) * (n - 1) * std::max(inside, outside),
           times(ask.kind,
                 "(N-1) * max(a + V/(N*k*W1) over a NIC, a + (k-1)/k * V/(N*W1) inside), k rings"),

@@ -113,6 +113,17 @@ Route through_switch(const Cluster& cluster, const Level& level, const Coordinat
   return route;
 }
 
+}  // namespace
+
+int nic_level(const Cluster& cluster, int level) {
+  const std::vector<int>& up = cluster.levels[static_cast<std::size_t>(level)].up;
+  if (up.empty()) return level;
+  const Port& first = cluster.ports[static_cast<std::size_t>(up.front())];
+  return cluster.axes[static_cast<std::size_t>(first.axis)].level;
+}
+
+namespace {
+
 // Every way of `first` followed by every way of `then`.
 std::vector<Route> joined(const std::vector<Route>& first, const std::vector<Route>& then) {
   std::vector<Route> result;
@@ -201,10 +212,10 @@ std::vector<Route> Router::within(int outermost, std::vector<int> at,
   if (!level.up.empty() && !level.rails) {
     return {through_switch(cluster, level, at, target)};
   }
-  // First to the right position inside, then across.
+  // First to the right position inside, below the NICs, then across.
   Coordinates inside = at;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    if (cluster.axes[i].level < l) inside[i] = target[i];
+    if (cluster.axes[i].level < nic_level(cluster, l)) inside[i] = target[i];
   }
   std::vector<Route> result = within(l - 1, at, inside);
   if (result.empty()) result.push_back({});

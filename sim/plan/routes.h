@@ -85,4 +85,8 @@ Route through_switch(const Cluster& cluster, DeviceId device, int axis);
 // past the end of a line.
 std::optional<std::pair<std::uint32_t, std::uint32_t>> ends(const Cluster& cluster, LinkId link);
 
+// The level whose ports a route through this one begins with: of a spine that of the NICs below, of
+// others their own.
+int nic_level(const Cluster& cluster, int level);
+
 }  // namespace shardsim

@@ -475,12 +475,13 @@ def check_key_value_copies(report, binary):
                    extra[0]["time_s"] * 1e6, TOLERANCE, "us")
 
 
-def superpod(folder, nodes):
-    """NVSwitch of 8 at 450 GB/s inside rails at 50 GB/s a GPU; latency 0."""
-    path = pathlib.Path(folder) / f"superpod-{nodes}.yaml"
+def superpod(folder, nodes, units=1):
+    """NVSwitch of 8 at 450 GB/s inside rails at 50 GB/s a GPU, under spines if of several units; latency 0."""
+    path = pathlib.Path(folder) / f"superpod-{nodes}-{units}.yaml"
+    spine = f"  - {{name: spine, kind: switch, size: {units}, oversubscription: 1}}\n" if units > 1 else ""
     path.write_text("levels:\n"
                     "  - {name: nvlink, kind: switch, size: 8, bandwidth: 450 GB/s}\n"
-                    f"  - {{name: ib, kind: rails, size: {nodes}, bandwidth: 50 GB/s}}\n")
+                    f"  - {{name: ib, kind: rails, size: {nodes // units}, bandwidth: 50 GB/s}}\n{spine}")
     return ["--topology", str(path), "--bytes", "64MiB"]
 
 
@@ -502,10 +503,10 @@ def check_superpod(report, binary):
                                    "--algorithm", algorithm, *options])
                 report.row(f"SuperPod of 32 all-gather V/t, {algorithm}, {grain}", 1e-9 / per_byte,
                            V / got["time_s"] * 1e-9, TOLERANCE, "GB/s")
-        for nodes in (2, 4, 32):
+        for nodes, units in ((2, 1), (4, 1), (32, 1), (4, 2), (8, 4)):
             for options in ([], ["--full"]):
-                got = ask(binary, ["collective", "all-to-all", *superpod(folder, nodes), *options])
-                report.row(f"SuperPod of {nodes} all-to-all {' '.join(options)}",
+                got = ask(binary, ["collective", "all-to-all", *superpod(folder, nodes, units), *options])
+                report.row(f"SuperPod of {nodes} in {units} all-to-all {' '.join(options)}",
                            V * (nodes - 1) / nodes**2 / node * 1e6, got["time_s"] * 1e6, TOLERANCE,
                            "us")
 

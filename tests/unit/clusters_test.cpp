@@ -88,9 +88,8 @@ TEST_CASE("translations map every route onto the route between the translated de
 TEST_CASE("routes lead from neighbour to neighbour and end where they should") {
   for (const std::string& name : small_networks()) {
     const Cluster c = cluster(name);
-    const bool through_switch = std::any_of(c.axes.begin(), c.axes.end(), [](const Axis& a) {
-      return a.wiring == Wiring::star;
-    });
+    const bool through_switch = std::any_of(c.axes.begin(), c.axes.end(),
+                                            [](const Axis& a) { return a.wiring == Wiring::star; });
     if (through_switch) continue;
     CAPTURE(name);
     for (std::uint32_t to = 1; to < static_cast<std::uint32_t>(c.devices()); ++to) {
@@ -151,7 +150,8 @@ TEST_CASE("sizes alone: row-major and innermost-first; a switch is renumbered") 
   CHECK(star.devices() == 8);
 }
 
-TEST_CASE("a ring taken apart: neighbours of the major part are strided, the minor part is a line") {
+TEST_CASE(
+    "a ring taken apart: neighbours of the major part are strided, the minor part is a line") {
   Cluster c = cluster("ring:12", Seconds{1e-6});
   std::vector<Problem> problems;
   place_mesh(mesh_of({sized("X", 3), sized("Y", 4)}, "row-major"), c, problems);
@@ -175,18 +175,35 @@ TEST_CASE("levels: who owns the ports, what an oversubscribed leaf leaves") {
   const Cluster c = cluster("switch:4 | switch:3 | switch:2 /3");  // nodes, leaves, spine
   REQUIRE(c.levels.size() == 3);
   CHECK(c.text == "switch:4 | switch:3 | switch:2 /3");
-  const DeviceId from = c.device(std::vector<int>{0, 1, 2}), to = c.device(std::vector<int>{1, 0, 3});
+  const DeviceId from = c.device(std::vector<int>{0, 1, 2}),
+                 to = c.device(std::vector<int>{1, 0, 3});
   const std::vector<Route> way = routes(c, from, to);
   REQUIRE(way.size() == 1);
   std::vector<std::string> names;
   for (const LinkId link : way[0].links) names.push_back(c.link_name(link));
-  CHECK(names == std::vector<std::string>{
-                     "l1 up of device 6 (0,1,2)", "l2 up of device 0 (0,0,0)",
-                     "l2 down of device 12 (1,0,0)", "l1 down of device 15 (1,0,3)"});
+  CHECK(names == std::vector<std::string>{"l1 up of device 6 (0,1,2)", "l2 up of device 0 (0,0,0)",
+                                          "l2 down of device 12 (1,0,0)",
+                                          "l1 down of device 15 (1,0,3)"});
   // 12 devices of 50 GB/s send through a third of that.
   CHECK(c.port(way[0].links[1]).bandwidth == BytesPerSec{200e9});
   const std::vector<int> spine = {0};
   CHECK(group_net(c, spine).axes[0].w1 / BytesPerSec{1e9} == doctest::Approx(50.0 / 3));
+}
+
+// A NIC reaches every node of its rail through leaf and spine: nobody's GPU passes a message on.
+TEST_CASE("levels: rails under spines align the position in the node only") {
+  const Cluster c = cluster("switch:4 | rails:3 | switch:2 /1", Seconds{1e-6});
+  const DeviceId from = c.device(std::vector<int>{0, 1, 2}),
+                 to = c.device(std::vector<int>{1, 0, 3});
+  const std::vector<Route> way = routes(c, from, to);
+  REQUIRE(way.size() == 1);
+  std::vector<std::string> names;
+  for (const LinkId link : way[0].links) names.push_back(c.link_name(link));
+  CHECK(names ==
+        std::vector<std::string>{"l0 up of device 6 (0,1,2)", "l0 down of device 7 (0,1,3)",
+                                 "l1 up of device 7 (0,1,3)", "l2 up of device 3 (0,0,3)",
+                                 "l2 down of device 15 (1,0,3)", "l1 down of device 15 (1,0,3)"});
+  CHECK(way[0].latency.v == doctest::Approx(5e-6));  // of the node's switch and the spine's
 }
 
 TEST_CASE("a group spans several levels whatever the order of its axes") {

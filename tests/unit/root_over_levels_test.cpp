@@ -1,0 +1,72 @@
+// Estimates over levels whose devices share NICs and uplinks: close to the replay.
+#include "plan/root_over_levels.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "../support/networks.h"
+#include "plan/collective_run.h"
+#include "replay/replay.h"
+
+using namespace shardsim;
+using shardsim::testing::all_axes;
+using shardsim::testing::cluster;
+using shardsim::testing::levels_of;
+
+namespace {
+
+Seconds simulated(const Cluster& made, const CollectiveAsk& ask, const AlgorithmRow& row) {
+  CollectiveRequest request;
+  request.cluster = made;
+  request.full = true;
+  request.calls = {{ask, &row, all_axes(made)}};
+  return replay_simgrid(lower_collectives(request).graph).makespan();
+}
+
+// Nodes of 4 under rails, a NIC of which serves two of a node.
+Cluster shared_nics() {
+  TopologySpec spec = levels_of("switch:4 | rails:3", Seconds{1e-6}, BytesPerSec{100e9});
+  spec.levels[1].devices_per_nic = {2, {}, true};
+  std::vector<Problem> problems;
+  Cluster made = make_cluster(spec, {BytesPerSec{100e9}, 1.0, Seconds{1e-6}}, problems);
+  REQUIRE(problems.empty());
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("over levels: what passes a port when only the root sends, or its node") {
+  std::vector<Cluster> networks = {shared_nics()};
+  for (const char* name : {"switch:4 | rails:2 | switch:2 /2", "switch:2 | switch:3 | switch:2 /3",
+                           "switch:4 | switch:3", "torus:3x2 | switch:2"})
+    networks.push_back(cluster(name, Seconds{1e-6}));
+  for (const Cluster& made : networks) {
+    for (const char* name : {"direct", "node-rings"}) {
+      const AlgorithmRow& row = *find_algorithm(name);
+      for (const Collective kind : {Collective::gather, Collective::scatter, Collective::all_gather,
+                                    Collective::reduce_scatter}) {
+        for (const double bytes : {64.0, 67108864.0}) {
+          const CollectiveAsk ask{kind, Bytes{bytes}};
+          const GroupNet net = group_net(made, all_axes(made));
+          if (!unsuited(row, ask, net).empty()) continue;
+          CAPTURE(made.text);
+          CAPTURE(name);
+          CAPTURE(to_text(kind));
+          CAPTURE(bytes);
+          const double ratio = row.closed_form(ask, net).time / simulated(made, ask, row);
+          CHECK(std::abs(ratio - 1) < 0.01);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("over levels: a gather of 16 under two leaves, worked out") {
+  // 15 shards through the root's NIC of 50 GB/s, of which 12 come from other leaves: 4 uplinks of
+  // 50 GB/s at half of that are 100 GB/s.
+  const Cluster made = cluster("switch:4 | switch:4 /2", Seconds{}, BytesPerSec{50e9});
+  const GroupNet net = group_net(made, all_axes(made));
+  CHECK(form_over_levels(net, Bytes{50e9}, Collective::gather).time.v ==
+        doctest::Approx(15.0).epsilon(1e-12));
+}
