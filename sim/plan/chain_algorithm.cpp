@@ -22,13 +22,77 @@ std::string chain_suits(const CollectiveAsk& ask, const GroupNet& net) {
 
 namespace {
 
+// Hops of one kind on a way.
+struct Hops {
+  int count = 0;
+  Seconds latency;
+  BytesPerSec w1;
+};
+
 struct Chain {
   Round round = Round::forwards;
   bool all_reduce = false;
-  bool two_ports = false;  // the sums and the result use different links
-  int depth = 0;           // of the first piece's way
+  bool two_ports = false;                // the sums and the result use different links
+  int depth = 0;                         // of the first piece's way
+  std::vector<std::vector<Hops>> sides;  // ways from the root
   int ways() const { return round == Round::both ? 2 : 1; }
 };
+
+// Only one device of a switch's block sends at a time.
+BytesPerSec along_chain(const GroupAxis& axis) {
+  BytesPerSec w1 = axis.climbs.empty() ? axis.w1 : axis.climbs.front().one;
+  for (const Climb& climb : axis.climbs) w1 = std::min(w1, climb.one);
+  return w1;
+}
+
+// `count` hops of the path from place `from` on, or backwards from there.
+std::vector<Hops> side_of(const GroupNet& net, const DevicePath& path, int from, int count,
+                          bool back) {
+  const int n = static_cast<int>(path.ranks.size());
+  std::vector<Hops> by_axis(net.axes.size());
+  for (int i = 0; i < count; ++i) {
+    const int hop = back ? (from - 1 - i + n) % n : (from + i) % n;
+    const int axis = path.hops[static_cast<std::size_t>(hop)].axis;
+    ++by_axis[static_cast<std::size_t>(std::max(axis, 0))].count;
+  }
+  for (std::size_t a = 0; a < by_axis.size(); ++a) {
+    by_axis[a].latency = net.axes[a].latency;
+    by_axis[a].w1 = along_chain(net.axes[a]);
+  }
+  std::erase_if(by_axis, [](const Hops& hops) { return hops.count == 0; });
+  return by_axis;
+}
+
+constexpr int kMostUnlike = 65536;  // ranks of a path whose hops are looked at one by one
+
+// The ways from the root; all hops as slow as the slowest where they are alike, or too many.
+std::vector<std::vector<Hops>> sides_of(const Chain& c, const GroupNet& net, int root) {
+  if (same_links(net) || net.graph != nullptr || net.ranks() > kMostUnlike)
+    return {{{c.depth, highest_latency(net), slowest(net)}}};
+  const DevicePath path = device_path(net);
+  const int n = net.ranks();
+  const auto place =
+      static_cast<int>(std::find(path.ranks.begin(), path.ranks.end(), root) - path.ranks.begin());
+  std::vector<std::vector<Hops>> sides;
+  if (!path.closed || c.round != Round::backwards)
+    sides.push_back(side_of(net, path, place, path.closed ? n - 1 : n - 1 - place, false));
+  if (!path.closed || c.round != Round::forwards)
+    sides.push_back(side_of(net, path, place, path.closed ? n - 1 : place, true));
+  std::erase_if(sides, [](const std::vector<Hops>& side) { return side.empty(); });
+  return sides;
+}
+
+// Pieces of so many bytes along a way: each hop passes one after the other (permutation flow shop
+// of equal jobs: the way of the first, then the longest hop for each further one; Johnson 1954).
+Seconds along(const std::vector<Hops>& side, int pieces, Bytes piece, int rounds) {
+  Seconds first, longest;
+  for (const Hops& hops : side) {
+    const Seconds slot = hops.latency + piece / hops.w1;
+    first += hops.count * slot;
+    longest = std::max(longest, slot);
+  }
+  return rounds * first + (pieces - 1) * longest;
+}
 
 // A closed path is gone round from anywhere; of an open one the root's place counts.
 Chain chain_of(const CollectiveAsk& ask, const GroupNet& net) {
@@ -50,24 +114,46 @@ Chain chain_of(const CollectiveAsk& ask, const GroupNet& net) {
         static_cast<int>(std::find(ranks.begin(), ranks.end(), ask.root) - ranks.begin());
     c.depth = std::max(place, c.depth - place);
   }
+  c.sides = sides_of(c, net, ask.root);
   return c;
 }
 
-// Slots besides P: the way of the first piece.
-int fill(const Chain& c) {
-  return (c.all_reduce && c.two_ports ? 2 : 1) * c.depth - 1;
+// How often a piece goes the way without a pause: to the root and back over other links.
+int rounds_of(const Chain& c) {
+  return c.all_reduce && c.two_ports ? 2 : 1;
 }
 
-int pieces_of(const CollectiveAsk& ask, const GroupNet& net, const Chain& c) {
+// The hop with the least bandwidth, and slots of it besides P: the way of the first piece.
+struct Slowest {
+  Hops hop;
+  double fill = 0;
+};
+
+Slowest slowest_of(const Chain& c) {
+  Slowest found;
+  for (const std::vector<Hops>& side : c.sides) {
+    const auto slow = std::min_element(side.begin(), side.end(), [](const Hops& a, const Hops& b) {
+      return std::pair(a.w1, b.latency) < std::pair(b.w1, a.latency);
+    });
+    double slots = 0;
+    for (const Hops& hops : side) slots += hops.count * (slow->w1 / hops.w1);
+    const double fill = rounds_of(c) * slots - 1;
+    if (found.hop.count == 0 || fill > found.fill) found = {*slow, fill};
+  }
+  return found;
+}
+
+int pieces_of(const CollectiveAsk& ask, const Chain& c) {
   if (ask.kind == Collective::barrier) return 1;
-  return best_pieces(ask, fill(c), 1, ask.bytes / static_cast<double>(c.ways()) / slowest(net),
-                     highest_latency(net));
+  const Slowest slow = slowest_of(c);
+  return best_pieces(ask, slow.fill, 1, ask.bytes / static_cast<double>(c.ways()) / slow.hop.w1,
+                     slow.hop.latency);
 }
 
 }  // namespace
 
 int pieces_chain(const CollectiveAsk& ask, const GroupNet& net) {
-  return pieces_of(ask, net, chain_of(ask, net));
+  return pieces_of(ask, chain_of(ask, net));
 }
 
 CollectivePlan plan_chain(const CollectiveAsk& ask, const GroupNet& net,
@@ -76,7 +162,7 @@ CollectivePlan plan_chain(const CollectiveAsk& ask, const GroupNet& net,
   return from_broadcast(
       ask.kind,
       broadcast(frame("chain", net, fold, {}), chain(device_path(net), ask.root, c.round),
-                pieces_of(ask, net, c), ask.root),
+                pieces_of(ask, c), ask.root),
       c.ways(), !c.two_ports);
 }
 
@@ -85,26 +171,31 @@ CollectivePlan plan_chain(const CollectiveAsk& ask, const GroupNet& net,
 // other (pipelined chain: Sanders, Speck, Träff 2009; Chan et al. 2007).
 ClosedForm form_chain(const CollectiveAsk& ask, const GroupNet& net) {
   const Chain c = chain_of(ask, net);
-  const int pieces = pieces_of(ask, net, c);
-  const Seconds slot =
-      highest_latency(net) + ask.bytes / (static_cast<double>(c.ways()) * pieces) / slowest(net);
+  const int pieces = pieces_of(ask, c);
+  const Bytes piece = ask.bytes / (static_cast<double>(c.ways()) * pieces);
+  Seconds once;
+  for (const std::vector<Hops>& side : c.sides)
+    once = std::max(once, along(side, pieces, piece, rounds_of(c)));
   const bool twice = c.all_reduce && !c.two_ports;
   const std::string depth = c.depth == net.ranks() - 1 ? "N-1" : fmt::format("{}", c.depth);
   const std::string way = c.all_reduce && c.two_ports ? fmt::format("2*({})", depth) : depth;
+  const Seconds time = (twice ? 2.0 : 1.0) * once;
+  const bool unlike = c.sides.front().size() > 1;
   if (ask.kind == Collective::barrier) {
-    return {2.0 * c.depth * highest_latency(net), fmt::format("2*({}) * a", depth),
+    return {time, unlike ? "2 * sum of a over hops" : fmt::format("2*({}) * a", depth),
             same_links(net)};
   }
-  const std::string once =
-      fmt::format("(P + {} - 1) * (a + V/({}P*W1))", way, c.ways() == 2 ? "2*" : "");
-  return {(twice ? 2.0 : 1.0) * (pieces + fill(c)) * slot,
-          fmt::format("{}, P = {} pieces", twice ? "2 * " + once : once, pieces), same_links(net)};
+  const std::string slots =
+      unlike ? "[sum over hops of (a + V/(P*W1)) + (P - 1) * the longest]"
+             : fmt::format("(P + {} - 1) * (a + V/({}P*W1))", way, c.ways() == 2 ? "2*" : "");
+  return {time, fmt::format("{}{}, P = {} pieces", twice ? "2 * " : "", slots, pieces),
+          same_links(net)};
 }
 
 double sends_chain(const CollectiveAsk& ask, const GroupNet& net) {
   const Chain c = chain_of(ask, net);
   const double n = net.ranks();
-  return (there_and_back(ask.kind) ? 2.0 : 1.0) * c.ways() * pieces_of(ask, net, c) * (n - 1) / n;
+  return (there_and_back(ask.kind) ? 2.0 : 1.0) * c.ways() * pieces_of(ask, c) * (n - 1) / n;
 }
 
 }  // namespace shardsim
