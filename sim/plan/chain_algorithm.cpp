@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "plan/algorithm_parts.h"
 #include "plan/device_path.h"
@@ -38,26 +40,41 @@ struct Chain {
   int ways() const { return round == Round::both ? 2 : 1; }
 };
 
-// Only one device of a switch's block sends at a time.
-BytesPerSec along_chain(const GroupAxis& axis) {
-  BytesPerSec w1 = axis.climbs.empty() ? axis.w1 : axis.climbs.front().one;
-  for (const Climb& climb : axis.climbs) w1 = std::min(w1, climb.one);
-  return w1;
+std::size_t axis_of(const Hop& hop) {
+  return static_cast<std::size_t>(std::max(hop.axis, 0));
+}
+
+// What a hop along each axis has of the ports that it climbs. All hops are busy at once: an uplink
+// carries those that leave its block, of every group.
+std::vector<BytesPerSec> rates_along(const GroupNet& net, const DevicePath& path) {
+  std::vector<double> hops(net.axes.size());
+  for (const Hop& hop : path.hops) ++hops[axis_of(hop)];
+  std::map<int, double> climbing;  // by port
+  for (std::size_t a = 0; a < hops.size(); ++a)
+    for (const Climb& climb : net.axes[a].climbs) climbing[climb.port] += hops[a];
+  std::vector<BytesPerSec> rates;
+  for (const GroupAxis& axis : net.axes) {
+    BytesPerSec rate = axis.climbs.empty() ? axis.w1 : axis.climbs.front().one;
+    for (const Climb& climb : axis.climbs) {
+      const double in_block = climb.one / climb.all;  // ranks of the group
+      const double leave = std::ceil(climbing[climb.port] * in_block / net.ranks() - 1e-9);
+      rate = std::min(rate, climb.one / std::clamp(leave, 1.0, in_block));
+    }
+    rates.push_back(rate);
+  }
+  return rates;
 }
 
 // `count` hops of the path from place `from` on, or backwards from there.
 std::vector<Hops> side_of(const GroupNet& net, const DevicePath& path, int from, int count,
                           bool back) {
   const int n = static_cast<int>(path.ranks.size());
+  const std::vector<BytesPerSec> rates = rates_along(net, path);
   std::vector<Hops> by_axis(net.axes.size());
+  for (std::size_t a = 0; a < by_axis.size(); ++a) by_axis[a] = {0, net.axes[a].latency, rates[a]};
   for (int i = 0; i < count; ++i) {
     const int hop = back ? (from - 1 - i + n) % n : (from + i) % n;
-    const int axis = path.hops[static_cast<std::size_t>(hop)].axis;
-    ++by_axis[static_cast<std::size_t>(std::max(axis, 0))].count;
-  }
-  for (std::size_t a = 0; a < by_axis.size(); ++a) {
-    by_axis[a].latency = net.axes[a].latency;
-    by_axis[a].w1 = along_chain(net.axes[a]);
+    ++by_axis[axis_of(path.hops[static_cast<std::size_t>(hop)])].count;
   }
   std::erase_if(by_axis, [](const Hops& hops) { return hops.count == 0; });
   return by_axis;

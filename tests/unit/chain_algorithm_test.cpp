@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <string>
 
 #include "../support/networks.h"
 #include "plan/collective_run.h"
@@ -27,7 +28,8 @@ TEST_CASE("chain over levels: the way of the first piece, then the longest hop f
   const AlgorithmRow& row = *find_algorithm("chain");
   using enum Collective;
   for (const char* name : {"switch:4 | rails:3", "switch:8 | switch:2", "torus:3x2 | switch:3",
-                           "switch:4 | rails:2 | switch:2 /2"}) {
+                           "switch:4 | rails:2 | switch:2 /2", "switch:4 | switch:4 /2",
+                           "switch:2 | rails:2 | switch:3 /2", "switch:3 | switch:2 /3"}) {
     for (const Collective kind : {broadcast, reduce, all_reduce, barrier}) {
       for (const double bytes : {64.0, 67108864.0}) {
         for (const int root : {0, 5}) {
@@ -40,7 +42,9 @@ TEST_CASE("chain over levels: the way of the first piece, then the longest hop f
           const Cluster made = cluster(name, Seconds{1e-6});
           const ClosedForm form = row.closed_form(ask, group_net(made, all_axes(made)));
           CHECK(!form.exact);
-          CHECK(std::abs(form.time / simulated(made, ask, row) - 1) < 0.03);
+          // Where uplinks are shared, fairly sharing messages come and go.
+          const bool shared = std::string(name).find('/') != std::string::npos;
+          CHECK(std::abs(form.time / simulated(made, ask, row) - 1) < (shared ? 0.1 : 0.001));
         }
       }
     }
