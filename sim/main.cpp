@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "base/allocation.h"
 #include "base/check_failed.h"
 #include "base/file.h"
 #include "base/problem.h"
 #include "command/command_line.h"
 
 int main(int argc, char** argv) {
-  shardsim::use_large_pages();
   try {
     shardsim::catch_interrupts();
     shardsim::do_command(std::vector<std::string>(argv + 1, argv + argc));

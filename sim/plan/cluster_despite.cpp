@@ -32,7 +32,7 @@ Cluster make_cluster_despite(TopologySpec spec, std::vector<Problem>& problems) 
     if (!level.oversubscription.given) level.bandwidth = {kAny, level.bandwidth.pos, true};
   }
   std::vector<Problem> found;
-  Cluster cluster = make_cluster(spec, {kAny}, found);
+  Cluster cluster = make_cluster(spec, {.bandwidth = kAny, .latency = {}}, found);
   const std::vector<Problem> said = problems;
   const std::vector<SourcePos> whole = wholes(spec);
   const auto same_line = [](const SourcePos& a, const SourcePos& b) {

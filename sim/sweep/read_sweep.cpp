@@ -34,13 +34,6 @@ std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-std::vector<std::string> names_in_formula(const Formula& formula) {
-  std::vector<std::string> names;
-  for (const FormulaStep& step : formula.steps)
-    if (step.kind == FormulaStep::Kind::name) names.push_back(step.name);
-  return names;
-}
-
 // The node at a dotted path, or nullptr.
 const Node* node_at(const Node& root, std::string_view path) {
   const Node* at = &root;

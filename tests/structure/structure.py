@@ -27,7 +27,6 @@ DOORS = {
     "CLI/": ["command/command_line.cpp"],
     "sqlite3": ["sweep/store.cpp"],
     "zlib.h": ["base/gzip.cpp"],
-    "mimalloc.h": ["base/allocation.cpp"],
     "doctest/": [],
     "benchmark/": [],
 }
