@@ -20,8 +20,8 @@ struct Exchange {
   AxisList before, after;
 };
 
-// REQUIRES: both use the same axes, but for those of one device, and cut every dim into equally many
-// blocks.
+// REQUIRES: both use the same axes, but for those of one device, and cut every dim into equally
+// many blocks.
 std::vector<Exchange> exchanges(const PlacedAxes& before, const PlacedAxes& after);
 // REQUIRES: both fit into packed layouts.
 std::vector<Exchange> exchanges(const Mesh& mesh, const Sharding& before, const Sharding& after);
