@@ -137,6 +137,20 @@ GroupNet graph_net(const Cluster& cluster, std::span<const int> axes) {
   return net;
 }
 
+void share_blocks(const Cluster& cluster, GroupNet& net) {
+  for (GroupAxis& climbed : net.axes) {
+    for (Climb& climb : climbed.climbs) {
+      const Port& port = cluster.ports[static_cast<std::size_t>(climb.port)];
+      for (const GroupAxis& axis : net.axes) {
+        int shared = 1;
+        for (const int a : axis.axes)
+          if (!port.block.empty()) shared *= port.block[static_cast<std::size_t>(a)];
+        climb.block.push_back(shared);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
@@ -165,6 +179,7 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
     net.axes.back().axes.push_back(a);
     before = &axis;
   }
+  share_blocks(cluster, net);
   net.strided = std::any_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& made) {
     const Axis& minor = cluster.axes[static_cast<std::size_t>(made.axes.back())];
     return minor.stride > 1 && minor.wiring != Wiring::star;

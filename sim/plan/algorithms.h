@@ -27,6 +27,7 @@ namespace shardsim {
 struct Climb {
   int port = 0;
   BytesPerSec all, node, one;
+  std::vector<int> block = {};  // [axes of the net] ranks that share it, as a block of coordinates
 };
 
 struct GroupAxis {

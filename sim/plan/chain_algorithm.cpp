@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "plan/algorithm_parts.h"
@@ -44,22 +43,32 @@ std::size_t axis_of(const Hop& hop) {
   return static_cast<std::size_t>(std::max(hop.axis, 0));
 }
 
+// Where a port stands: its number, and that of its block.
+using Place = std::pair<int, int>;
+
+Place place_of(const Climb& climb, const std::vector<int>& sizes, int rank) {
+  std::vector<int> at = rank_coordinates(sizes, rank);
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] -= at[i] % climb.block[i];
+  return {climb.port, rank_at(sizes, at)};
+}
+
 // What a hop along each axis has of the ports that it climbs. All hops are busy at once: an uplink
 // carries those that leave its block, of every group.
 std::vector<BytesPerSec> rates_along(const GroupNet& net, const DevicePath& path) {
-  std::vector<double> hops(net.axes.size());
-  for (const Hop& hop : path.hops) ++hops[axis_of(hop)];
-  std::map<int, double> climbing;  // by port
-  for (std::size_t a = 0; a < hops.size(); ++a)
-    for (const Climb& climb : net.axes[a].climbs) climbing[climb.port] += hops[a];
+  const std::vector<int> sizes = net.sizes();
+  std::map<Place, int> leave;
+  std::map<int, int> most;  // of one block, by port
+  for (std::size_t i = 0; i < path.hops.size(); ++i) {
+    for (const Climb& climb : net.axes[axis_of(path.hops[i])].climbs) {
+      int& here = most[climb.port];
+      here = std::max(here, ++leave[place_of(climb, sizes, path.ranks[i])]);
+    }
+  }
   std::vector<BytesPerSec> rates;
   for (const GroupAxis& axis : net.axes) {
     BytesPerSec rate = axis.climbs.empty() ? axis.w1 : axis.climbs.front().one;
-    for (const Climb& climb : axis.climbs) {
-      const double in_block = climb.one / climb.all;  // ranks of the group
-      const double leave = std::ceil(climbing[climb.port] * in_block / net.ranks() - 1e-9);
-      rate = std::min(rate, climb.one / std::clamp(leave, 1.0, in_block));
-    }
+    for (const Climb& climb : axis.climbs)
+      rate = std::min(rate, climb.one / std::max(1, most[climb.port]));
     rates.push_back(rate);
   }
   return rates;

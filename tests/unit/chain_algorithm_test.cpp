@@ -42,9 +42,11 @@ TEST_CASE("chain over levels: the way of the first piece, then the longest hop f
           const Cluster made = cluster(name, Seconds{1e-6});
           const ClosedForm form = row.closed_form(ask, group_net(made, all_axes(made)));
           CHECK(!form.exact);
-          // Where uplinks are shared, fairly sharing messages come and go.
+          // Hops that share an uplink pause now and then: the closed form is at most a quarter high.
           const bool shared = std::string(name).find('/') != std::string::npos;
-          CHECK(std::abs(form.time / simulated(made, ask, row) - 1) < (shared ? 0.1 : 0.001));
+          const double ratio = form.time / simulated(made, ask, row);
+          CHECK(ratio > 0.999);
+          CHECK(ratio < (shared ? 1.25 : 1.001));
         }
       }
     }
