@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "base/must.h"
-#include "plan/backward.h"
 #include "plan/check_dims.h"
 #include "plan/cluster_despite.h"
 #include "plan/end_layers.h"
+#include "plan/layer_planner.h"
 #include "plan/layer_tasks.h"
 #include "plan/lower_collective.h"
 #include "plan/make_layer.h"
@@ -18,7 +16,6 @@
 #include "plan/overlap_needs.h"
 #include "plan/placement.h"
 #include "plan/reshard.h"
-#include "plan/shard.h"
 #include "plan/stated_layouts.h"
 #include "plan/sub_axes.h"
 
@@ -50,77 +47,6 @@ LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems) {
 }
 
 namespace {
-
-// Algorithms by kind that the user asked for; unknown kinds and names are problems.
-class WantedAlgorithms {
- public:
-  WantedAlgorithms(const RunSpec& spec, std::vector<Problem>& problems) : spec_(spec) {
-    std::vector<std::string> kinds;
-    for (const Collective kind : collective_kinds()) kinds.emplace_back(to_text(kind));
-    std::vector<std::string> names = algorithm_names();
-    names.emplace_back("auto");
-    for (const AlgorithmSpec& entry : spec.collectives) {
-      if (std::find(kinds.begin(), kinds.end(), entry.kind) == kinds.end()) {
-        problems.push_back({entry.pos,
-                            fmt::format("expected a collective, found \"{}\"", entry.kind),
-                            suggestion(entry.kind, kinds)});
-      }
-      if (std::find(names.begin(), names.end(), entry.algorithm.value) == names.end()) {
-        problems.push_back(
-            {entry.algorithm.pos,
-             fmt::format("expected a collective algorithm, found \"{}\"", entry.algorithm.value),
-             algorithm_suggestion(entry.algorithm.value)});
-      }
-    }
-  }
-
-  // The same calls come again and again in a layer.
-  AlgorithmChoice pick(const CollectiveCall& call, const Cluster& cluster,
-                       std::vector<Problem>& problems) const {
-    const Call asked{call.ask.kind, call.ask.bytes, call.axes, call.ask.targets};
-    const auto known = picked_.find(asked);
-    if (known != picked_.end()) return known->second;
-    AlgorithmChoice choice = find(call, cluster, problems);
-    if (choice.row != nullptr) picked_.emplace(asked, choice);
-    return choice;
-  }
-
- private:
-  using Call = std::tuple<Collective, Bytes, std::vector<int>, std::vector<int>>;
-
-  AlgorithmChoice find(const CollectiveCall& call, const Cluster& cluster,
-                       std::vector<Problem>& problems) const {
-    for (const AlgorithmSpec& entry : spec_.collectives) {
-      if (entry.kind == to_text(call.ask.kind)) {
-        return pick_algorithm(entry.algorithm.value, call, cluster, entry.algorithm.pos, problems);
-      }
-    }
-    return pick_algorithm("auto", call, cluster, {}, problems);
-  }
-
-  const RunSpec& spec_;
-  mutable std::map<Call, AlgorithmChoice> picked_;
-};
-
-void pick_all(const WantedAlgorithms& wanted, const Prepared& run, LayerPlan& plan,
-              std::vector<Problem>& problems) {
-  std::vector<Problem> found;
-  for (const ShardedStatement& step : plan.sharded.steps) {
-    for (const auto* list : {&step.before, &step.after}) {
-      for (const ShardedCollective& collective : *list) {
-        const CollectiveCall call = call_of(collective, run.mesh);
-        plan.choices.push_back(wanted.pick(call, run.cluster, found));
-      }
-    }
-  }
-  for (const Problem& p :
-       found) {  // the same choice fails for every collective of its kind: say it once
-    const bool said = std::any_of(problems.begin(), problems.end(), [&](const Problem& q) {
-      return q.message == p.message && q.pos.line == p.pos.line;
-    });
-    if (!said) problems.push_back(p);
-  }
-}
 
 // Sets batch and, if it can be read, layer; returns the layouts that stand in its statements.
 std::vector<ArrayExpr> read_layer(const RunSpec& spec, Prepared& run,
@@ -191,23 +117,6 @@ void check_layers_fit(const RunSpec& spec, const Prepared& run, std::vector<Prob
        near.empty() ? "write layers: 1, or give an output the dims of an input" : near});
 }
 
-// The name that an entry of tensors: begins with.
-std::string_view tensor_name(std::string_view text) {
-  return text.substr(0, std::min(text.find('['), text.size()));
-}
-
-// Entries of tensors: that speak of the ends of the model, or the others.
-std::vector<Chosen<std::string>> tensors_of_ends(const RunSpec& spec, bool of_ends) {
-  std::vector<Chosen<std::string>> found;
-  for (const Chosen<std::string>& entry : spec.tensors) {
-    const bool names_end =
-        std::any_of(end_rows().begin(), end_rows().end(),
-                    [&](const EndRow& row) { return tensor_name(entry.value) == row.weights; });
-    if (names_end == of_ends) found.push_back(entry);
-  }
-  return found;
-}
-
 bool has_dim(const ModelSpec& model, std::string_view name) {
   return std::any_of(model.dims.begin(), model.dims.end(),
                      [&](const AxisSpec& dim) { return dim.name == name; });
@@ -227,118 +136,6 @@ bool runs_ends(const RunSpec& spec, std::vector<Problem>& problems) {
   }
   return spec.ends.value && can;
 }
-
-// How statements are planned on the run's cluster, unless that is known.
-class Planner {
- public:
-  Planner(const RunSpec& spec, const WantedAlgorithms& wanted, PlanMemo& memo, Prepared& run,
-          std::vector<Problem>& problems)
-      : spec_(spec),
-        wanted_(wanted),
-        memo_(memo),
-        run_(run),
-        problems_(problems),
-        prices_(run.cluster, run.mesh, run.rates),
-        cluster_(memo.cluster(run.cluster)) {}
-
-  // The layers, at least their forward pass, without the checks that the file needs.
-  void forward() {
-    const ShardInput asked = input(run_);
-    const std::string question = question_of(asked, cluster_);
-    question_ = fmt::format("{} backward, {}{}", question, run_.recompute->name, collectives());
-    if (take(question_, run_) || take(question, run_)) return;
-    const std::size_t before = problems_.size();
-    run_.sharded = shard(asked, problems_);
-    if (problems_.size() == before) memo_.keep(question, run_);
-  }
-
-  // Their backward pass, and the algorithms of both.
-  void backward() {
-    if (run_.question == question_) return;
-    append_backward(input(run_), run_.sharded);
-    choose(run_, question_);
-  }
-
-  ShardInput input(LayerPlan& plan) {
-    return {plan.layer,
-            plan.layouts,
-            run_.mesh,
-            run_.precision,
-            prices_,
-            run_.recompute,
-            spec_.on_ambiguity.value == "error",
-            spec_.on_ambiguity.value != "choose",
-            spec_.idle_axes.value == "use",
-            run_.attention};
-  }
-
-  void end(const EndRow& row, bool& first) {
-    LayerPlan& plan = run_.ends.emplace_back();
-    plan.kind = row.kind;
-    const ModelSpec model = end_model(spec_.model_spec, row);
-    const std::vector<Statement> statements =
-        parse_model(model, spec_.batch, run_.mesh.names(), problems_);
-    std::vector<NamedDim> dims = model_dims(model, spec_.batch, run_.batch.sequences, problems_);
-    plan.layer = layer_from(statements, std::move(dims), problems_);
-    widen_loss(plan.layer);
-    std::vector<Chosen<std::string>> own;
-    for (const Chosen<std::string>& entry : tensors_of_ends(spec_, true))
-      if (tensor_name(entry.value) == row.weights) own.push_back(entry);
-    std::vector<Problem> again;  // what the presets lack was said of the layers
-    plan.layouts = make_layouts(spec_.sharding, own, plan.layer, run_.mesh, again);
-    if (row.keeps) plan.layouts.keep_gathered_weights();
-    if (!again.empty() && first) problems_.insert(problems_.end(), again.begin(), again.end());
-    first = false;
-    if (!problems_.empty()) return;
-    ShardInput asked = input(plan);
-    asked.recompute = nullptr;  // of the layers alone
-    const std::string question =
-        question_of(asked, cluster_) + std::string(row.kind) + collectives();
-    if (take(question, plan)) return;
-    plan.sharded = shard(asked, problems_);
-    if (!problems_.empty()) return;
-    append_backward(asked, plan.sharded);
-    if (row.looks_up) make_lookup(plan, run_.mesh, run_.precision);
-    read_probabilities(plan, run_.mesh, run_.precision);
-    choose(plan, question);
-  }
-
-  // Algorithms that do not suit, once all layers are planned.
-  void say_unsuited() { problems_.insert(problems_.end(), unsuited_.begin(), unsuited_.end()); }
-
- private:
-  void choose(LayerPlan& plan, const std::string& question) {
-    const std::size_t before = unsuited_.size();
-    pick_all(wanted_, run_, plan, unsuited_);
-    plan.question = question;
-    if (unsuited_.size() == before) memo_.keep_again(question, plan);
-  }
-
-  // Whether it is known.
-  bool take(const std::string& question, LayerPlan& plan) const {
-    const LayerPlan* known = memo_.find(question);
-    if (known != nullptr) plan = *known;
-    return known != nullptr;
-  }
-
-  // What the user says of algorithms.
-  std::string collectives() const {
-    std::string text;
-    for (const AlgorithmSpec& entry : spec_.collectives)
-      text += fmt::format("|{}={}", entry.kind, entry.algorithm.value);
-    return text;
-  }
-
-  const RunSpec& spec_;
-  const WantedAlgorithms& wanted_;
-  PlanMemo& memo_;
-  Prepared& run_;
-  std::vector<Problem>& problems_;
-  PriceBook prices_;
-  std::size_t cluster_;
-  std::string question_;  // of the layers' both passes
-  std::vector<Problem> unsuited_;
-};
 
 // A preset that cuts arrays over the axis of the pipeline; false: there is one.
 bool check_axis_free(const RunSpec& spec, std::vector<Problem>& problems) {
@@ -445,7 +242,7 @@ Prepared prepare(const RunSpec& spec, PlanMemo& memo) {
                              run.layer, run.mesh, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   apply_stated(stated, run.layer, run.mesh, run.layouts, problems);
-  Planner planner(spec, wanted, memo, run, problems);
+  LayerPlanner planner(spec, wanted, memo, run, problems);
   planner.forward();
   require_stated_sums(run.layer, run.layouts, run.sharded, problems);
   check_layers_fit(spec, run, problems);

@@ -1,0 +1,187 @@
+#include "plan/layer_planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/backward.h"
+#include "plan/lower_collective.h"
+#include "plan/make_layer.h"
+
+namespace shardsim {
+
+WantedAlgorithms::WantedAlgorithms(const RunSpec& spec, std::vector<Problem>& problems)
+    : spec_(spec) {
+  std::vector<std::string> kinds;
+  for (const Collective kind : collective_kinds()) kinds.emplace_back(to_text(kind));
+  std::vector<std::string> names = algorithm_names();
+  names.emplace_back("auto");
+  for (const AlgorithmSpec& entry : spec.collectives) {
+    if (std::find(kinds.begin(), kinds.end(), entry.kind) == kinds.end()) {
+      problems.push_back({entry.pos, fmt::format("expected a collective, found \"{}\"", entry.kind),
+                          suggestion(entry.kind, kinds)});
+    }
+    if (std::find(names.begin(), names.end(), entry.algorithm.value) == names.end()) {
+      problems.push_back(
+          {entry.algorithm.pos,
+           fmt::format("expected a collective algorithm, found \"{}\"", entry.algorithm.value),
+           algorithm_suggestion(entry.algorithm.value)});
+    }
+  }
+}
+
+AlgorithmChoice WantedAlgorithms::pick(const CollectiveCall& call, const Cluster& cluster,
+                                       std::vector<Problem>& problems) const {
+  const Call asked{call.ask.kind, call.ask.bytes, call.axes, call.ask.targets};
+  const auto known = picked_.find(asked);
+  if (known != picked_.end()) return known->second;
+  AlgorithmChoice choice = find(call, cluster, problems);
+  if (choice.row != nullptr) picked_.emplace(asked, choice);
+  return choice;
+}
+
+AlgorithmChoice WantedAlgorithms::find(const CollectiveCall& call, const Cluster& cluster,
+                                       std::vector<Problem>& problems) const {
+  for (const AlgorithmSpec& entry : spec_.collectives) {
+    if (entry.kind == to_text(call.ask.kind)) {
+      return pick_algorithm(entry.algorithm.value, call, cluster, entry.algorithm.pos, problems);
+    }
+  }
+  return pick_algorithm("auto", call, cluster, {}, problems);
+}
+
+void WantedAlgorithms::pick_all(const Prepared& run, LayerPlan& plan,
+                                std::vector<Problem>& problems) const {
+  std::vector<Problem> found;
+  for (const ShardedStatement& step : plan.sharded.steps) {
+    for (const auto* list : {&step.before, &step.after}) {
+      for (const ShardedCollective& collective : *list) {
+        const CollectiveCall call = call_of(collective, run.mesh);
+        plan.choices.push_back(pick(call, run.cluster, found));
+      }
+    }
+  }
+  for (const Problem& p :
+       found) {  // the same choice fails for every collective of its kind: say it once
+    const bool said = std::any_of(problems.begin(), problems.end(), [&](const Problem& q) {
+      return q.message == p.message && q.pos.line == p.pos.line;
+    });
+    if (!said) problems.push_back(p);
+  }
+}
+
+namespace {
+
+// The name that an entry of tensors: begins with.
+std::string_view tensor_name(std::string_view text) {
+  return text.substr(0, std::min(text.find('['), text.size()));
+}
+
+}  // namespace
+
+std::vector<Chosen<std::string>> tensors_of_ends(const RunSpec& spec, bool of_ends) {
+  std::vector<Chosen<std::string>> found;
+  for (const Chosen<std::string>& entry : spec.tensors) {
+    const bool names_end =
+        std::any_of(end_rows().begin(), end_rows().end(),
+                    [&](const EndRow& row) { return tensor_name(entry.value) == row.weights; });
+    if (names_end == of_ends) found.push_back(entry);
+  }
+  return found;
+}
+
+LayerPlanner::LayerPlanner(const RunSpec& spec, const WantedAlgorithms& wanted, PlanMemo& memo,
+                           Prepared& run, std::vector<Problem>& problems)
+    : spec_(spec),
+      wanted_(wanted),
+      memo_(memo),
+      run_(run),
+      problems_(problems),
+      prices_(run.cluster, run.mesh, run.rates),
+      cluster_(memo.cluster(run.cluster)) {}
+
+void LayerPlanner::forward() {
+  const ShardInput asked = input(run_);
+  const std::string question = question_of(asked, cluster_);
+  question_ = fmt::format("{} backward, {}{}", question, run_.recompute->name, collectives());
+  if (take(question_, run_) || take(question, run_)) return;
+  const std::size_t before = problems_.size();
+  run_.sharded = shard(asked, problems_);
+  if (problems_.size() == before) memo_.keep(question, run_);
+}
+
+void LayerPlanner::backward() {
+  if (run_.question == question_) return;
+  append_backward(input(run_), run_.sharded);
+  choose(run_, question_);
+}
+
+void LayerPlanner::end(const EndRow& row, bool& first) {
+  LayerPlan& plan = run_.ends.emplace_back();
+  plan.kind = row.kind;
+  const ModelSpec model = end_model(spec_.model_spec, row);
+  const std::vector<Statement> statements =
+      parse_model(model, spec_.batch, run_.mesh.names(), problems_);
+  std::vector<NamedDim> dims = model_dims(model, spec_.batch, run_.batch.sequences, problems_);
+  plan.layer = layer_from(statements, std::move(dims), problems_);
+  widen_loss(plan.layer);
+  std::vector<Chosen<std::string>> own;
+  for (const Chosen<std::string>& entry : tensors_of_ends(spec_, true))
+    if (tensor_name(entry.value) == row.weights) own.push_back(entry);
+  std::vector<Problem> again;  // what the presets lack was said of the layers
+  plan.layouts = make_layouts(spec_.sharding, own, plan.layer, run_.mesh, again);
+  if (row.keeps) plan.layouts.keep_gathered_weights();
+  if (!again.empty() && first) problems_.insert(problems_.end(), again.begin(), again.end());
+  first = false;
+  if (!problems_.empty()) return;
+  ShardInput asked = input(plan);
+  asked.recompute = nullptr;  // of the layers alone
+  const std::string question = question_of(asked, cluster_) + std::string(row.kind) + collectives();
+  if (take(question, plan)) return;
+  plan.sharded = shard(asked, problems_);
+  if (!problems_.empty()) return;
+  append_backward(asked, plan.sharded);
+  if (row.looks_up) make_lookup(plan, run_.mesh, run_.precision);
+  read_probabilities(plan, run_.mesh, run_.precision);
+  choose(plan, question);
+}
+
+void LayerPlanner::say_unsuited() {
+  problems_.insert(problems_.end(), unsuited_.begin(), unsuited_.end());
+}
+
+ShardInput LayerPlanner::input(LayerPlan& plan) {
+  return {plan.layer,
+          plan.layouts,
+          run_.mesh,
+          run_.precision,
+          prices_,
+          run_.recompute,
+          spec_.on_ambiguity.value == "error",
+          spec_.on_ambiguity.value != "choose",
+          spec_.idle_axes.value == "use",
+          run_.attention};
+}
+
+void LayerPlanner::choose(LayerPlan& plan, const std::string& question) {
+  const std::size_t before = unsuited_.size();
+  wanted_.pick_all(run_, plan, unsuited_);
+  plan.question = question;
+  if (unsuited_.size() == before) memo_.keep_again(question, plan);
+}
+
+bool LayerPlanner::take(const std::string& question, LayerPlan& plan) const {
+  const LayerPlan* known = memo_.find(question);
+  if (known != nullptr) plan = *known;
+  return known != nullptr;
+}
+
+std::string LayerPlanner::collectives() const {
+  std::string text;
+  for (const AlgorithmSpec& entry : spec_.collectives)
+    text += fmt::format("|{}={}", entry.kind, entry.algorithm.value);
+  return text;
+}
+
+}  // namespace shardsim
