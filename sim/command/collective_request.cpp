@@ -72,6 +72,12 @@ std::vector<int> axes_named(const std::optional<std::string>& given, const Clust
     }
     from = comma + 1;
   }
+  if (axes.empty() && !taken.empty())
+    problems.push_back({pos,
+                        fmt::format("expected a group of 2 or more devices, found {} of 1 device: "
+                                    "nothing is sent",
+                                    fmt::join(taken, ", ")),
+                        fmt::format("the mesh has {}", fmt::join(mesh.names(), ", "))});
   return axes;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <thread>
 
+#include "base/check_failed.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "command/arguments.h"
@@ -217,6 +218,12 @@ void merge_command(const MergeArguments& args) {
   throw_if_any(problems);
   const Store store = merge_shards(args.into, args.shards);
   print(args.format == "json" ? to_json(sweep_json(store)) : sweep_text(store));
+  if (store.facts().at("finished") == "1") return;
+  throw CheckFailed(
+      fmt::format("not the whole sweep: of its {} points {} are not done. Finish the shards "
+                  "(--resume) and merge "
+                  "them into {}, too",
+                  store.facts().at("points"), open_points(store), args.into));
 }
 
 }  // namespace shardsim

@@ -42,7 +42,10 @@ struct UnitFloor {
 class StepFloor {
  public:
   StepFloor(const Prepared& run, const LowerOptions& options, AloneTimes& alone)
-      : run_(run), alone_(alone), kinds_(tasks_of_kinds(run, run.ends, run.rates)) {
+      : run_(run),
+        alone_(alone),
+        alike_(ideal_is_bound(run.cluster)),
+        kinds_(tasks_of_kinds(run, run.ends, run.rates)) {
     const AloneTimes::Network network{run.cluster, fold_of(run, options), run.step.axes,
                                       options.grain};
     alone.use(network);
@@ -100,9 +103,14 @@ class StepFloor {
   }
 
   Seconds time_of(const ShardedCollective& c, const AlgorithmRow* algorithm, int r) {
+    if (!alike_) return {};
     CollectiveCall call = call_of(c, run_.mesh);
     call.algorithm = algorithm;
     return alone_.collective(call, r);
+  }
+
+  Seconds transfer(int from, int to, Bytes bytes) {
+    return alike_ ? alone_.transfer(from, to, bytes) : Seconds{};
   }
 
   // When a work's input is there; nothing: not known yet.
@@ -117,7 +125,7 @@ class StepFloor {
     if (!made || blocking()) return made ? std::optional(Seconds{}) : std::nullopt;
     const int from = schedule().rank_of(work.microbatch, forward ? work.stage - 1 : work.stage + 1);
     if (from == r) return made;
-    Seconds input = *made + alone_.transfer(from, r, run_.boundary.bytes);
+    Seconds input = *made + transfer(from, r, run_.boundary.bytes);
     for (std::size_t i = 0; i < run_.boundary.gather.size(); ++i)
       input += time_of(run_.boundary.gather[i], run_.boundary.choices[i].row, r);
     return input;
@@ -315,6 +323,7 @@ class StepFloor {
   }
 
   Seconds hop_time(const ShardedCollective& hop, int r) {
+    if (!alike_) return {};
     CollectiveCall call;
     call.ask.kind = hop.kind;
     call.ask.bytes = hop.bytes;
@@ -368,8 +377,7 @@ class StepFloor {
         gradients += gradients_of(*tasks.plan, run_.mesh, run_.precision);
       });
       Seconds& there = done[static_cast<std::size_t>(mirror)];
-      there = std::max(there,
-                       before[static_cast<std::size_t>(r)] + alone_.transfer(r, mirror, gradients));
+      there = std::max(there, before[static_cast<std::size_t>(r)] + transfer(r, mirror, gradients));
     }
   }
 
@@ -398,6 +406,7 @@ class StepFloor {
 
   const Prepared& run_;
   AloneTimes& alone_;
+  bool alike_;
   std::vector<LayerTasks> kinds_;
   double speed_ = 0;  // of the fastest chip
   std::vector<Rank> ranks_;
@@ -408,6 +417,10 @@ class StepFloor {
 };
 
 }  // namespace
+
+bool ideal_is_bound(const Cluster& cluster) {
+  return cluster.speed.empty() && cluster.changed.empty() && cluster.cables.empty();
+}
 
 Seconds step_floor(const Prepared& run, const LowerOptions& options, AloneTimes& alone) {
   return StepFloor(run, options, alone).run();

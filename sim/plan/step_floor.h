@@ -10,6 +10,10 @@
 //
 // So: floor <= ideal engine <= replay; and floor = ideal engine where nothing overlaps, transfers
 // do not block and devices are alike.
+//
+// Where single links or chips differ, or the network is a graph, groups come to a collective one
+// after the other: the ideal engine, for which they share their links at once, may then be above
+// the replay. There only computing counts.
 #pragma once
 
 #include "base/units.h"
@@ -19,6 +23,9 @@
 #include "plan/prepare.h"
 
 namespace shardsim {
+
+// Whether the ideal engine is never above the replay on this network: all groups do alike.
+bool ideal_is_bound(const Cluster& cluster);
 
 // Of lower(…, run, options).
 Seconds step_floor(const Prepared& run, const LowerOptions& options, AloneTimes& alone);

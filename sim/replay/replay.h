@@ -5,7 +5,8 @@
 //            what holds a share of a device's compute (OpGraph::holds) slows what it computes
 //   ideal    every transfer takes its latency plus the load that its own phase puts on the most
 //            loaded link of its route, as if nothing else ran; a longest path over the graph. A
-//            lower bound of simgrid; equal to it when no two phases use one link at once
+//            lower bound of simgrid where the groups of a collective begin together (a slow chip
+//            has its own come later); equal to it when no two phases use one link at once
 #pragma once
 
 #include <span>

@@ -13,6 +13,7 @@ namespace shardsim {
 namespace {
 
 constexpr std::size_t kMostRanks = 24;  // shown; of more, the first and last
+constexpr double kMostColumns = 1e6;    // of the whole, where times are very unlike
 
 // The time of one column: the shortest work fits its label with a blank beside it, or without one
 // if that is what it takes to fit the width.
@@ -54,7 +55,7 @@ std::string window(const Picture& picture, Seconds column, int from, int to, con
 std::string schedule_picture(const ScheduleRun& run, const TextLook& look) {
   const int room = look.width - 6;
   if (run.metrics.makespan == Seconds{}) return "";
-  const Seconds column = column_time(run, room);
+  const Seconds column = std::max(column_time(run, room), run.metrics.makespan / kMostColumns);
   const int columns = static_cast<int>(std::lround(run.metrics.makespan / column));
   const Picture picture = picture_of(run, kMostRanks);
   if (columns <= room) return window(picture, column, 0, columns, look);

@@ -156,7 +156,8 @@ void Evaluator::simulate(const RunSpec& run, const Candidate& candidate, Depth d
   if (depth == Depth::screen) return;
   Lowered lowered = lower(run, prepared, lowering);
   result[operations] = static_cast<double>(lowered.graph.size());
-  if (screens && !take_bound(lowered, limit, result)) return;
+  const bool bounded = screens && ideal_is_bound(prepared.cluster);
+  if (bounded && !take_bound(lowered, limit, result)) return;
   result.status = PointStatus::ok;
   const Run done = simulate_(run, prepared, std::move(lowered), spec_.grain);
   take_metrics(done, measure(done), result);

@@ -94,6 +94,11 @@ class Merge {
   }
 
   std::size_t size() const { return rows_.size(); }
+  // No point of a shard that was interrupted waits for its replay.
+  bool is_settled() const {
+    return std::none_of(rows_.begin(), rows_.end(),
+                        [](const auto& row) { return row.second.status == PointStatus::screened; });
+  }
   std::vector<Row> rows() const {
     std::vector<Row> rows;
     for (const auto& [point, entry] : rows_) rows.push_back(entry.row);
@@ -154,7 +159,7 @@ Store merge_shards(const std::string& into, std::span<const std::string> shards)
   }
   for (std::size_t i = 0; i < stores.size(); ++i) merge.add(stores[i], shards[i]);
   merge.require_no_conflicts();
-  const bool whole = fmt::format("{}", merge.size()) == facts.at("points");
+  const bool whole = fmt::format("{}", merge.size()) == facts.at("points") && merge.is_settled();
   if (whole) merge.settle_as_one(search_of(facts));
   facts["shard"] = "0/1";
   facts["finished"] = whole ? "1" : "0";

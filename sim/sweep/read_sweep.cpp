@@ -68,8 +68,12 @@ class SweepReader {
     check_used_names();
     if (const Node* grain = root_.find("grain"))
       into_.grain = grain->text == "fluid" ? Grain::fluid : Grain::flow;
-    if (const Node* timeout = root_.find("timeout"))
+    if (const Node* timeout = root_.find("timeout")) {
       into_.timeout = parse_seconds(timeout->text).value;
+      if (*into_.timeout == Seconds{})
+        refuse(timeout->pos, "timeout: expected more than 0 s, found 0: no point could be done",
+               "leave it out for none");
+    }
   }
 
  private:

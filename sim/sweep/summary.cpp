@@ -29,9 +29,13 @@ struct Ranked {
   std::vector<AxisCell> axes;
 };
 
+constexpr std::size_t kMostReasons = 500, kReasonsShown = 4;
+
 struct Standing {
   std::array<std::uint64_t, static_cast<std::size_t>(PointStatus::count)> counts = {};
   std::vector<Ranked> best;  // first best
+  // Why points have no result: how many say so, of the first so many different ones.
+  std::map<std::pair<PointStatus, std::string>, std::uint64_t> reasons;
 };
 
 std::string fact(const Store& store, const std::string& key) {
@@ -55,6 +59,10 @@ Standing standing_of(const Store& store) {
   store.each({}, [&](const Row& row) {
     PointResult result = reader.read(row);
     ++out.counts[static_cast<std::size_t>(result.status)];
+    if (!result.reason.empty()) {
+      const std::pair why{result.status, result.reason};
+      if (out.reasons.size() < kMostReasons || out.reasons.count(why) > 0) ++out.reasons[why];
+    }
     const auto score = score_of(objective, result, ResultFigure::step_time);
     if (result.status != PointStatus::ok || !score) return;
     if (out.best.size() >= top && *score >= out.best.back().score) return;
@@ -175,6 +183,20 @@ std::string counts_text(const Standing& standing) {
   return text;
 }
 
+// The commonest, a line each.
+std::string reasons_text(const Standing& standing) {
+  std::vector<std::pair<std::uint64_t, std::string>> lines;
+  for (const auto& [why, count] : standing.reasons)
+    lines.emplace_back(count, fmt::format("{:<11} {}", to_text(why.first), printable(why.second)));
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), kReasonsShown); ++i)
+    text += fmt::format("  {:>9} {}\n", lines[i].first, lines[i].second);
+  if (lines.size() > kReasonsShown) text += "            … (column reason of the export has all)\n";
+  return text;
+}
+
 constexpr std::size_t kPiece = 1 << 16;  // bytes written at once
 
 }  // namespace
@@ -192,15 +214,25 @@ std::vector<std::string> exported_columns(const Store& store) {
   return names;
 }
 
+std::uint64_t open_points(const Store& store) {
+  const Standing standing = standing_of(store);
+  std::uint64_t done = 0;
+  for (std::size_t i = 0; i < standing.counts.size(); ++i)
+    if (static_cast<PointStatus>(i) != PointStatus::screened) done += standing.counts[i];
+  const auto all = parse_large_count(fact(store, "points"), 0, std::int64_t{1} << 53);
+  return static_cast<std::uint64_t>(all.value) - std::min<std::uint64_t>(done, all.value);
+}
+
 SweepSummary summary_of(const Store& store) {
   const Standing standing = standing_of(store);
-  return {fact(store, "name"), fact(store, "objective"), counts_text(standing),
-          table_of(store, standing), why_text(store, standing)};
+  return {fact(store, "name"),    fact(store, "objective"),  counts_text(standing),
+          reasons_text(standing), table_of(store, standing), why_text(store, standing)};
 }
 
 std::string sweep_text(const Store& store) {
   const SweepSummary summary = summary_of(store);
-  std::string text = fmt::format("{}: {}\n", printable(summary.name), summary.counts);
+  std::string text =
+      fmt::format("{}: {}\n{}", printable(summary.name), summary.counts, summary.reasons);
   if (summary.best.size() < 2)
     return text + "no point was replayed to its end and met all constraints\n";
   text +=

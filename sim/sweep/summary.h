@@ -1,6 +1,7 @@
 // What a sweep came to, from its database: counts, the best points, and why the winner wins.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "report/json.h"
@@ -12,10 +13,14 @@ namespace shardsim {
 struct SweepSummary {
   std::string name, objective;
   std::string counts;                          // "12 ok, 3 invalid"
+  std::string reasons;                         // why, the commonest, a line each
   std::vector<std::vector<std::string>> best;  // a head, then the best points
   std::string why;                             // a line, or nothing
 };
 SweepSummary summary_of(const Store& store);
+
+// Points of the sweep that have no row yet, or wait for their replay.
+std::uint64_t open_points(const Store& store);
 
 // By which the points are compared.
 Objective objective_of(const Store& store);

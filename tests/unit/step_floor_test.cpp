@@ -159,3 +159,21 @@ TEST_CASE("whatever overlaps, the bound of a plan is not above the ideal engine'
   CHECK(done > 60);
   CHECK(least > 0.9);
 }
+
+TEST_CASE("where a chip is slow the ideal engine is no bound, and only computing counts") {
+  const auto path = std::filesystem::temp_directory_path() / "shardsim_step_floor_test.yaml";
+  std::ofstream(path) << "cluster: {chip: tpu-v5e, topology: {kind: ring, axes: {x: 4}, link: "
+                         "{bandwidth: 50 GB/s, latency: 1 us}, overrides: [{at: {x: 0}, speed: "
+                         "0.5}]}}\nmodel: llama3-8b\nlayers: 4\nparallel: {tp: 2, dp: 2}\nbatch: "
+                         "{global: 16, micro: 1, length: 2048}\n";
+  const RunSpec spec = load_run(path.string());
+  const Prepared run = prepare(spec);
+  CHECK(!ideal_is_bound(run.cluster));
+  const Lowered lowered = lower(spec, run, {});
+  const Seconds step = replay_simgrid(lowered.graph).makespan();
+  CHECK(replay_ideal(lowered.graph).makespan() > step);
+  AloneTimes alone(replay_ideal);
+  const Seconds floor = step_floor(run, {}, alone);
+  CHECK(floor < step);
+  CHECK(floor > 0.2 * step);
+}
