@@ -72,6 +72,8 @@ REFUSED = [
       "64MiB"], 2, ["at most 16 chips along an axis of tpu-v5e, found 32", "wraps at 16 only"]),
     (["collective", "all-gather", *RING, "--mesh", "X=4,Y=4", "--over", "Y"], 2,
      ["--mesh", "4 x 4 = 16"]),
+    (["collective", "all-gather", *RING, "--mesh", "X=1,Y=8", "--over", "X"], 2,
+     ["--over:1:1", "2 or more devices, found X of 1 device"]),
     (["collective", "all-gather", *RING, "--mesh", "X=4,Y=2", "--over", "Z"], 2,
      ["--over", '"Z"', "X, Y"]),
     (["collective", "all-gather", "--topology", "hgx-h100-x2", "--bytes", "64MiB", "--mesh",
@@ -723,6 +725,14 @@ def check_full_disk(shardsim):
     expect(lines[-1:] == ["exit 1"], f"expected exit 1 and an empty directory: {lines[-4:]}")
     expect("No space left" in done.stderr, f"no reason in {done.stderr!r}")
     return None
+
+
+def check_unlike_times(shardsim):
+    """Cells of 1 ns beside cells of 1,000 s: the picture has no column for each nanosecond."""
+    done = shardsim(["schedule", "1f1b", "--stages", "2", "--microbatches", "2", "--forward", "1ns",
+                     "--backward", "1000s"])
+    expect_status(done, 0)
+    assert "in between not shown" in done.stdout, done.stdout
 
 
 def check_stdout_full(shardsim):

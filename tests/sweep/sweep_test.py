@@ -209,6 +209,19 @@ def test_conflicts_are_told(folder):
     assert "point 1:" in done.stderr and not into.exists()
 
 
+def test_a_missing_shard_is_told(folder):
+    """The rows there are are merged; the exit status says that it is not the sweep."""
+    path = file_in(folder, BASE + "axes: {parallel.tp: [2, 4, 8], recompute: [none, full]}\n")
+    shards = [pathlib.Path(folder) / f"{i}.db" for i in range(2)]
+    for i, db in enumerate(shards):
+        sweep(path, "--db", db, "--jobs", 1, "--shard", f"{i}/2")
+    into = pathlib.Path(folder) / "m.db"
+    done = subprocess.run([binary, "merge", into, shards[0]], capture_output=True, text=True)
+    assert done.returncode == 3 and "of its 6 points 3 are not done" in done.stderr, done
+    done = subprocess.run([binary, "merge", into, shards[1]], capture_output=True, text=True)
+    assert done.returncode == 0 and len(table(into)) == 6, done
+
+
 def heavy(folder, extra=""):
     text = BASE.replace("layers: 4", "layers: 32").replace("global: 32", "global: 256")
     return file_in(folder, text + "axes: {parallel.tp: [4], parallel.dp: [2], batch.length: 1024..40960 step 1024}\n" + extra)
