@@ -68,10 +68,13 @@ def measure(command):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def run_case(binary, text, repeat):
+def run_once(binary, text):
     with tempfile.TemporaryDirectory() as out:
-        command = [binary, *shlex.split(text.replace("{out}", out))]
-        runs = [measure(command) for _ in range(repeat)]
+        return measure([binary, *shlex.split(text.replace("{out}", out))])
+
+
+def run_case(binary, text, repeat):
+    runs = [run_once(binary, text) for _ in range(repeat)]
     return statistics.median(cpu for cpu, _ in runs), max(memory for _, memory in runs)
 
 

@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "base/allocation.h"
 #include "base/check_failed.h"
 #include "base/file.h"
 #include "base/problem.h"
 #include "command/command_line.h"
 
 int main(int argc, char** argv) {
+  shardsim::keep_freed_memory();
   try {
     shardsim::catch_interrupts();
     shardsim::do_command(std::vector<std::string>(argv + 1, argv + argc));

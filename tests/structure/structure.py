@@ -27,6 +27,7 @@ DOORS = {
     "CLI/": ["command/command_line.cpp"],
     "sqlite3": ["sweep/store.cpp"],
     "zlib.h": ["base/gzip.cpp"],
+    "mimalloc.h": ["base/allocation.cpp"],
     "doctest/": [],
     "benchmark/": [],
 }

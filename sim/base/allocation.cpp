@@ -1,0 +1,16 @@
+// The door to mimalloc, whose library takes the place of malloc where it is linked.
+#include "base/allocation.h"
+
+#ifndef SHARDSIM_SANITIZE
+#include <mimalloc.h>
+#endif
+
+namespace shardsim {
+
+void keep_freed_memory() {
+#ifndef SHARDSIM_SANITIZE
+  mi_option_disable(mi_option_allow_decommit);
+#endif
+}
+
+}  // namespace shardsim
