@@ -10,7 +10,6 @@ namespace shardsim {
 namespace {
 
 constexpr std::size_t kMostKnown = 200'000;  // some 30 MB
-constexpr std::size_t kMostNetworks = 1'000;
 
 // One op that everything waits for.
 std::vector<OpId> start(GraphBuilder& builder) {
@@ -21,16 +20,7 @@ std::vector<OpId> start(GraphBuilder& builder) {
 }  // namespace
 
 void AloneTimes::use(const Network& network) {
-  const auto known = std::find(networks_.begin(), networks_.end(), network);
-  if (known == networks_.end() && networks_.size() >= kMostNetworks) {
-    networks_.clear();
-    known_.clear();
-  }
-  at_ = static_cast<std::size_t>(known - networks_.begin());
-  if (known == networks_.end()) {
-    at_ = networks_.size();
-    networks_.push_back(network);
-  }
+  at_ = networks_.number(network);
   const Fold orbits = Fold::orbits(network.cluster);
   alike_ = std::all_of(network.ranks.begin(), network.ranks.end(),
                        [&](int axis) { return orbits.step[static_cast<std::size_t>(axis)] == 1; });

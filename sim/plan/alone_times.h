@@ -15,6 +15,7 @@
 #include "ir/op_graph.h"
 #include "ir/timeline.h"
 #include "plan/lower_collective.h"
+#include "plan/numbered.h"
 
 namespace shardsim {
 
@@ -48,14 +49,14 @@ class AloneTimes {
   using Key = std::tuple<std::size_t, std::string_view, Collective, std::vector<int>, int,
                          std::vector<int>, Bytes, int, int>;
 
-  const Network& network() const { return networks_[at_]; }
+  const Network& network() const { return networks_.at(at_); }
   Seconds replay_collective(const CollectiveCall& call, int rank) const;
   Seconds replay_transfer(int from, int to, Bytes bytes) const;
   template <class Find>
   Seconds known(Key key, Find find);
 
   Replay ideal_;
-  std::vector<Network> networks_;
+  Numbered<Network> networks_{256};
   std::size_t at_ = 0;
   bool alike_ = false;  // going on by a rank is a symmetry
   std::map<Key, Seconds> known_;

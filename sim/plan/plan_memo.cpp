@@ -1,6 +1,5 @@
 #include "plan/plan_memo.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -10,7 +9,6 @@ namespace shardsim {
 namespace {
 
 constexpr std::size_t kMostPlans = 512;  // of some 50 KB each
-constexpr std::size_t kMostClusters = 256;
 constexpr std::size_t kMostAsked = 100'000;
 
 // Structures as bytes. They are taken apart by name, so that none gets a member that is left out
@@ -123,17 +121,6 @@ void PlanMemo::keep(const std::string& question, const LayerPlan& plan) {
 void PlanMemo::keep_again(const std::string& question, const LayerPlan& plan) {
   if (!asked_once_.insert(std::hash<std::string>{}(question)).second) return keep(question, plan);
   if (asked_once_.size() >= kMostAsked) asked_once_.clear();
-}
-
-std::size_t PlanMemo::cluster(const Cluster& cluster) {
-  const auto known = std::find(clusters_.begin(), clusters_.end(), cluster);
-  if (known != clusters_.end()) return static_cast<std::size_t>(known - clusters_.begin());
-  if (clusters_.size() >= kMostClusters) {
-    clusters_.clear();
-    plans_.clear();
-  }
-  clusters_.push_back(cluster);
-  return clusters_.size() - 1;
 }
 
 std::string question_of(const ShardInput& input, std::size_t cluster) {

@@ -7,16 +7,16 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "plan/layer_plan.h"
+#include "plan/numbered.h"
 #include "plan/shard.h"
 
 namespace shardsim {
 
 class PlanMemo {
  public:
-  // nullptr: not asked before. Holds until the next call of keep() or cluster().
+  // nullptr: not asked before. Holds until the next call of keep().
   const LayerPlan* find(const std::string& question) const;
   void keep(const std::string& question, const LayerPlan& plan);
   // The same, but only from the second time on: for questions of which many are never asked again.
@@ -35,7 +35,7 @@ class PlanMemo {
   }
 
   // The number of a cluster, for questions: those that are equal share one.
-  std::size_t cluster(const Cluster& cluster);
+  std::size_t cluster(const Cluster& cluster) { return clusters_.number(cluster); }
 
  private:
   static constexpr std::size_t kMostMemory = 2'000;
@@ -43,7 +43,7 @@ class PlanMemo {
   std::unordered_map<std::string, LayerPlan> plans_;
   std::unordered_map<std::string, KindMemory> memory_;
   std::unordered_set<std::size_t> asked_once_;  // hashes
-  std::vector<Cluster> clusters_;
+  Numbered<Cluster> clusters_{256};
 };
 
 // All that shard() reads. `cluster`: the number of that of its prices.

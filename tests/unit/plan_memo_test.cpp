@@ -87,3 +87,13 @@ TEST_CASE("runs that share plans are planned as each alone") {
     }
   }
 }
+
+TEST_CASE("numbers are shared by equal values and never given again") {
+  Numbered<int> numbered(2);
+  CHECK(numbered.number(7) == 0);
+  CHECK(numbered.number(8) == 1);
+  CHECK(numbered.number(7) == 0);
+  CHECK(numbered.number(9) == 2);  // the others are forgotten
+  CHECK(numbered.number(7) == 3);
+  CHECK(numbered.at(3) == 7);
+}
