@@ -53,21 +53,8 @@ void DeviceStreams::compute(Classes classes, Seconds seconds, std::uint32_t orig
 }
 
 CollectiveCall DeviceStreams::call_of_move(const Move& move) const {
-  const ShardedCollective& c = *move.what;
-  CollectiveCall call;
-  call.ask.kind = c.kind;
-  call.ask.bytes = c.bytes;
+  CollectiveCall call = call_of(*move.what, mesh_);
   call.ask.shift = move.shift;
-  call.algorithm = move.algorithm;
-  // A hop to a neighbour has no layouts; a permute of layouts has.
-  if (c.kind == Collective::collective_permute && c.before.dims.empty()) {
-    for (const std::string& name : c.axes) {
-      const MeshAxis* axis = mesh_.find(name);
-      call.axes.insert(call.axes.end(), axis->axes.begin(), axis->axes.end());
-    }
-    return call;
-  }
-  call = call_of(c, mesh_);
   call.algorithm = move.algorithm;
   return call;
 }

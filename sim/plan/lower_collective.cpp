@@ -45,7 +45,8 @@ CollectiveCall call_of(const ShardedCollective& collective, const Mesh& mesh) {
     const MeshAxis* axis = mesh.find(name);
     call.axes.insert(call.axes.end(), axis->axes.begin(), axis->axes.end());
   }
-  if (collective.kind == Collective::collective_permute) {
+  const bool hop = collective.before.dims.empty();  // to a neighbour: it has no layouts
+  if (collective.kind == Collective::collective_permute && !hop) {
     call.ask.targets = permutation(mesh, collective.axes, collective.before, collective.after);
   }
   return call;

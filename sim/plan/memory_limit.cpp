@@ -96,7 +96,8 @@ Bytes most_in_flight(const RankProgram& program, const std::vector<StageMemory>&
       if (work.kind == WorkKind::forward) taken += kept;
       if (work.kind == WorkKind::backward || work.kind == WorkKind::backward_input) now -= kept;
     }
-    most = std::max(most, now += taken);
+    now += taken;
+    most = std::max(most, now);
   }
   return most;
 }

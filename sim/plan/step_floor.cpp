@@ -56,11 +56,9 @@ class StepFloor {
     backward_.resize(works);
     kept_.resize(works);
     ranks_.resize(static_cast<std::size_t>(schedule().ranks()));
-    for (int r = 0; r < schedule().ranks(); ++r) {
-      for (const Cell& cell : cells(r))
-        for (const Work& work : cell.works())
-          if (makes_gradients(work)) ++rank(r).gradients_left[work.stage];
-    }
+    for (int r = 0; r < schedule().ranks(); ++r)
+      rank(r).gradients_left =
+          works_with_gradients(schedule().programs[static_cast<std::size_t>(r)]);
   }
 
   Seconds run() {
@@ -88,9 +86,6 @@ class StepFloor {
   }
   Rank& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
   bool blocking() const { return run_.step.mode == P2pMode::blocking; }
-  static bool makes_gradients(const Work& work) {
-    return work.kind == WorkKind::backward || work.kind == WorkKind::backward_weight;
-  }
   std::size_t slot(int microbatch, int stage) const {
     return static_cast<std::size_t>(microbatch) * static_cast<std::size_t>(schedule().stages()) +
            static_cast<std::size_t>(stage);
@@ -314,25 +309,12 @@ class StepFloor {
     Seconds moved;
     for (const Task* move : tasks.moves) {
       const ShardedCollective tile = tile_of(*move->collective, tiles);
-      moved += tiles.hops ? hop_time(tile, r) : time_of(tile, move->algorithm, r);
+      moved += time_of(tile, tiles.hops ? find_algorithm("shift") : move->algorithm, r);
     }
     const Seconds computed = each * static_cast<double>(tiles.count);
     compute(floor, computed,
             std::max(computed + (tiles.hops ? Seconds{} : moved),
                      moved * static_cast<double>(tiles.moves()) + each));
-  }
-
-  Seconds hop_time(const ShardedCollective& hop, int r) {
-    if (!alike_) return {};
-    CollectiveCall call;
-    call.ask.kind = hop.kind;
-    call.ask.bytes = hop.bytes;
-    call.algorithm = find_algorithm("shift");
-    for (const std::string& name : hop.axes) {
-      const MeshAxis* axis = run_.mesh.find(name);
-      call.axes.insert(call.axes.end(), axis->axes.begin(), axis->axes.end());
-    }
-    return alone_.collective(call, r);
   }
 
   // The layers of the rank's stages in the order of the backward pass.

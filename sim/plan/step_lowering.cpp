@@ -39,7 +39,7 @@ class StepLowering {
       const Classes mine = classes(r);
       plan.ranks.emplace_back(mine.begin(), mine.end());
       rank(r).at = streams_.start();
-      count_gradients(r);
+      rank(r).gradients_left = works_with_gradients(program(r));
       for_each_unit(r, [&](const StageUnit& unit, int) {
         chains_.memory().hold(mine, unit, streams_.start().front());
       });
@@ -80,15 +80,6 @@ class StepLowering {
            static_cast<std::size_t>(stage);
   }
   std::size_t slot(const Work& work) const { return slot(work.microbatch, work.stage); }
-
-  void count_gradients(int r) {
-    for (const Cell& cell : program(r).cells) {
-      for (const Work& work : cell.works()) {
-        if (work.kind == WorkKind::backward || work.kind == WorkKind::backward_weight)
-          ++rank(r).gradients_left[work.stage];
-      }
-    }
-  }
 
   // The next cell or group of transfers, when all that it needs has been lowered.
   bool go_on(int r) {
@@ -141,9 +132,7 @@ class StepLowering {
   }
 
   WorkChain chain_of(int r, const Work& work, bool takes_turns) {
-    const bool makes_gradients =
-        work.kind == WorkKind::backward || work.kind == WorkKind::backward_weight;
-    const bool last = makes_gradients && --rank(r).gradients_left[work.stage] == 0;
+    const bool last = makes_gradients(work) && --rank(r).gradients_left[work.stage] == 0;
     if (work.kind == WorkKind::forward && work.stage == 0)
       chains_.memory().enter(classes(r), units(0).front(), streams_.compute_tail());
     ClassOps input = input_of(r, work);

@@ -232,6 +232,18 @@ Problem kind_or_file(const ScheduleSpec& spec) {
 
 }  // namespace
 
+bool makes_gradients(const Work& work) {
+  return work.kind == WorkKind::backward || work.kind == WorkKind::backward_weight;
+}
+
+std::map<int, int> works_with_gradients(const RankProgram& program) {
+  std::map<int, int> count;
+  for (const Cell& cell : program.cells)
+    for (const Work& work : cell.works())
+      if (makes_gradients(work)) ++count[work.stage];
+  return count;
+}
+
 MeshAxis take_pipeline_axis(const ScheduleSpec& spec, Mesh& mesh, std::vector<Problem>& problems) {
   if (!spec.given || spec.axis.value.empty()) return {"", 1, {}};
   const auto at = std::find_if(mesh.axes.begin(), mesh.axes.end(),

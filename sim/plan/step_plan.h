@@ -2,6 +2,7 @@
 // schedule is forward and backward of one micro-batch after the other.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct StepPlan {
 
   int ranks() const { return schedule.ranks(); }
 };
+
+// Whether a work makes gradients of weights; how many a rank has that do, by stage.
+bool makes_gradients(const Work& work);
+std::map<int, int> works_with_gradients(const RankProgram& program);
 
 // Takes the axis of the pipeline out of `mesh`: the layouts never cut over it. Appends a problem
 // when the mesh has none of that name.

@@ -157,7 +157,7 @@ void WorkChains::gather_up_to(WorkChain& chain, std::size_t units) {
 }
 
 void WorkChains::begin_unit(WorkChain& chain) {
-  if (chain.work.kind == WorkKind::backward || chain.work.kind == WorkKind::backward_weight)
+  if (makes_gradients(chain.work))
     memory_.begin_gradients(chain.classes, chain.units[chain.unit].unit, chain.work.stage,
                             streams_.compute_tail());
   if (run_.overlap.prefetch == 0) return;
