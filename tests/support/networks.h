@@ -7,6 +7,7 @@
 
 #include "plan/clusters.h"
 #include "plan/collective_run.h"
+#include "replay/replay.h"
 #include "spec/load.h"
 
 namespace shardsim::testing {
@@ -123,6 +124,15 @@ inline std::vector<int> all_axes(const Cluster& c) {
   std::vector<int> axes;
   for (std::size_t i = 0; i < c.axes.size(); ++i) axes.push_back(static_cast<int>(i));
   return axes;
+}
+
+// One collective of all devices, replayed in full.
+inline Seconds simulated(const Cluster& made, const CollectiveAsk& ask, const AlgorithmRow& row) {
+  CollectiveRequest request;
+  request.cluster = made;
+  request.full = true;
+  request.calls = {{ask, &row, all_axes(made)}};
+  return replay_simgrid(lower_collectives(request).graph).makespan();
 }
 
 // Nodes with a switch, rails or one large switch outside, leaves and spines, slices of a torus.

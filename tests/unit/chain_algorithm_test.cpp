@@ -11,18 +11,7 @@
 using namespace shardsim;
 using shardsim::testing::all_axes;
 using shardsim::testing::cluster;
-
-namespace {
-
-Seconds simulated(const Cluster& made, const CollectiveAsk& ask, const AlgorithmRow& row) {
-  CollectiveRequest request;
-  request.cluster = made;
-  request.full = true;
-  request.calls = {{ask, &row, all_axes(made)}};
-  return replay_simgrid(lower_collectives(request).graph).makespan();
-}
-
-}  // namespace
+using shardsim::testing::simulated;
 
 TEST_CASE("chain over levels: the way of the first piece, then the longest hop for each further") {
   const AlgorithmRow& row = *find_algorithm("chain");
@@ -42,7 +31,8 @@ TEST_CASE("chain over levels: the way of the first piece, then the longest hop f
           const Cluster made = cluster(name, Seconds{1e-6});
           const ClosedForm form = row.closed_form(ask, group_net(made, all_axes(made)));
           CHECK(!form.exact);
-          // Hops that share an uplink pause now and then: the closed form is at most a quarter high.
+          // Hops that share an uplink pause now and then: the closed form is at most a quarter
+          // high.
           const bool shared = std::string(name).find('/') != std::string::npos;
           const double ratio = form.time / simulated(made, ask, row);
           CHECK(ratio > 0.999);

@@ -17,19 +17,12 @@ using shardsim::testing::all_axes;
 using shardsim::testing::cluster;
 using shardsim::testing::missing;
 using shardsim::testing::overridden;
+using shardsim::testing::simulated;
 using shardsim::testing::slower;
 
 namespace {
 
 constexpr Bytes kV{67108864};
-
-Seconds simulated(const Cluster& made, const CollectiveAsk& ask, const AlgorithmRow& row) {
-  CollectiveRequest request;
-  request.cluster = made;
-  request.full = true;
-  request.calls = {{ask, &row, all_axes(made)}};
-  return replay_simgrid(lower_collectives(request).graph).makespan();
-}
 
 }  // namespace
 

@@ -13,16 +13,9 @@ using namespace shardsim;
 using shardsim::testing::all_axes;
 using shardsim::testing::cluster;
 using shardsim::testing::levels_of;
+using shardsim::testing::simulated;
 
 namespace {
-
-Seconds simulated(const Cluster& made, const CollectiveAsk& ask, const AlgorithmRow& row) {
-  CollectiveRequest request;
-  request.cluster = made;
-  request.full = true;
-  request.calls = {{ask, &row, all_axes(made)}};
-  return replay_simgrid(lower_collectives(request).graph).makespan();
-}
 
 // Nodes of 4 under rails, a NIC of which serves two of a node.
 Cluster shared_nics() {
