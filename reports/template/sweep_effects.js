@@ -81,7 +81,9 @@ export function effectsView(sweep) {
     element: section('effects', 'Which axis matters', element('p', { class: 'note' }, NOTE), body),
     show(points) {
       const replayed = points.filter((point) => point.isReplayed);
-      body.replaceChildren(replayed.length === 0 ? nothing() : effectTable(sweep, replayed));
+      if (replayed.length === 0) return body.replaceChildren(nothing());
+      const from = `From the ${replayed.length} of ${points.length} points that were replayed.`;
+      return body.replaceChildren(element('p', { class: 'note' }, from), effectTable(sweep, replayed));
     },
   };
 }

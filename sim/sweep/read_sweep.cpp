@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "spec/library.h"
+#include "spec/load.h"
 #include "spec/placer.h"
 #include "spec/read.h"
 #include "spec/yaml_text.h"
@@ -328,8 +329,10 @@ class SweepReader {
     }
     out.constraints = conditions(search->find("constraints"), result_names());
     if (const Node* prices = search->find("prices")) {
-      for (const NodeEntry& entry : prices->entries)
+      for (const NodeEntry& entry : prices->entries) {
+        require_chip(entry);
         out.prices.emplace_back(entry.key, parse_factor(entry.node.text, 0, 1e6).value);
+      }
     }
     if (out.objective == Objective::cost_per_token && out.prices.empty()) {
       refuse(out.objective_pos, "cost_per_token: expected prices in search, found none",
@@ -339,6 +342,20 @@ class SweepReader {
       out.top = parse_count(top->text, 1, std::numeric_limits<int>::max()).value;
     if (const Node* screen = search->find("screen")) out.screen = screen->text == "true";
     if (const Node* keep = search->find("keep")) read_keep(*keep, out);
+  }
+
+  // A price is of a chip of the library, unless chips come from files of the user's.
+  void require_chip(const NodeEntry& price) {
+    const std::vector<std::string> chips = chip_names();
+    const auto known = [&](const std::string& name) {
+      return std::find(chips.begin(), chips.end(), name) != chips.end();
+    };
+    const Node* own = node_at(into_.base, "cluster.chip");
+    if (own == nullptr || !known(own->text) || fields_.count("cluster.chip") > 0) return;
+    if (known(price.key)) return;
+    const std::string near = suggestion(price.key, chips);
+    refuse(price.key_pos, fmt::format("search.prices: expected a chip, found {}", price.key),
+           near.empty() ? "shardsim list chips names them" : near);
   }
 
   void read_keep(const Node& node, SearchSpec& out) {
