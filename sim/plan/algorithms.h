@@ -28,6 +28,8 @@ struct Climb {
   int port = 0;
   BytesPerSec all, node, one;
   std::vector<int> block = {};  // [axes of the net] ranks that share it, as a block of coordinates
+
+  bool operator==(const Climb&) const = default;
 };
 
 struct GroupAxis {
@@ -48,6 +50,8 @@ struct GroupAxis {
   bool aligned = true;   // a route that crosses here first goes to the right position inside
   bool reduces = false;  // the switch can add
   std::vector<Climb> climbs = {};  // of a star; levels with the same first one share it
+
+  bool operator==(const GroupAxis&) const = default;
 };
 
 // The network as the ranks of one group see it when all groups of these axes run at once: axes of

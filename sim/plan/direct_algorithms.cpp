@@ -231,7 +231,8 @@ ClosedForm form_rooted(const CollectiveAsk& ask, const GroupNet& net) {
   };
   std::vector<Lane> lanes(2 * net.axes.size());  // the root's ports
   Lane busiest;
-  for (const RootTurn& turn : root_turns(net, ask.root, ask.kind)) {
+  const auto turns = root_turns(net, ask.root, ask.kind);
+  for (const RootTurn& turn : *turns) {
     const auto [one, other] = turn.ports();
     const Seconds free = std::max(lanes[one].end, lanes[other].end);
     lanes[one].end = std::max(turn.latency, free) + turn.load * shard / turn.rate;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "base/file.h"
@@ -101,17 +100,30 @@ std::int64_t order_of_others(const GroupNet& net, std::span<const int> hops, std
   return number;
 }
 
-}  // namespace
+// By what turns are ordered. A tuple's comparison takes several times as long.
+struct TurnKey {
+  Seconds latency;
+  std::size_t lane = 0;     // axis of the root's port
+  int hops = 0;             // along it
+  std::int64_t others = 0;  // hops along the other axes
+  std::size_t place = 0;    // among those found
 
-std::vector<RootTurn> root_turns(const GroupNet& net, int root, Collective kind) {
+  bool operator<(const TurnKey& other) const {
+    if (latency != other.latency) return latency < other.latency;
+    if (lane != other.lane) return lane < other.lane;
+    if (hops != other.hops) return hops < other.hops;
+    if (others != other.others) return others < other.others;
+    return place < other.place;
+  }
+};
+
+std::vector<RootTurn> find_turns(const GroupNet& net, int root, Collective kind) {
   const std::vector<int> sizes = net.sizes();
   const bool out = kind == Collective::scatter;
   std::vector<std::size_t> order = route_order(net);
   if (!out) std::reverse(order.begin(), order.end());
   const std::vector<int> here = rank_coordinates(sizes, root);
-  // latency, port's axis, hops along it, hops along the others, place in `found`
-  using Key = std::tuple<Seconds, std::size_t, int, std::int64_t, std::size_t>;
-  std::vector<Key> keys;
+  std::vector<TurnKey> keys;
   std::vector<RootTurn> found;
   Way way;
   std::vector<int> there(sizes.size(), 0);
@@ -139,14 +151,36 @@ std::vector<RootTurn> root_turns(const GroupNet& net, int root, Collective kind)
         turn.ranks = 2;
       }
     }
-    keys.emplace_back(turn.latency, way.lane, std::abs(way.hops[way.lane]),
-                      order_of_others(net, way.hops, way.lane), found.size());
+    keys.push_back({turn.latency, way.lane, std::abs(way.hops[way.lane]),
+                    order_of_others(net, way.hops, way.lane), found.size()});
     found.push_back(std::move(turn));
   }
   std::sort(keys.begin(), keys.end());
   std::vector<RootTurn> turns;
   turns.reserve(keys.size());
-  for (const Key& key : keys) turns.push_back(found[std::get<4>(key)]);
+  for (const TurnKey& key : keys) turns.push_back(found[key.place]);
+  return turns;
+}
+
+struct TurnsAsked {
+  std::vector<GroupAxis> axes;
+  int root = 0;
+  Collective kind = Collective::scatter;
+
+  bool operator==(const TurnsAsked&) const = default;
+};
+
+}  // namespace
+
+std::shared_ptr<const std::vector<RootTurn>> root_turns(const GroupNet& net, int root,
+                                                        Collective kind) {
+  thread_local TurnsAsked last;
+  thread_local std::shared_ptr<const std::vector<RootTurn>> turns;
+  TurnsAsked asked{net.axes, root, kind};
+  if (turns == nullptr || !(asked == last)) {
+    turns = std::make_shared<const std::vector<RootTurn>>(find_turns(net, root, kind));
+    last = std::move(asked);
+  }
   return turns;
 }
 
@@ -170,7 +204,8 @@ CollectivePlan direct_rooted(const PlanFrame& frame, const GroupNet& net, Collec
   }
   std::vector<std::vector<std::uint32_t>> latest(2 * net.axes.size());  // by port of the root
   int phase = 0;
-  for (const RootTurn& turn : root_turns(net, root, kind)) {
+  const auto turns = root_turns(net, root, kind);
+  for (const RootTurn& turn : *turns) {
     throw_if_interrupted();
     const auto [one, other] = turn.ports();
     std::vector<std::uint32_t> waits = latest[one];

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,8 +41,10 @@ struct RootTurn {
 // All turns in the order in which the root's ports take them: by latency, so that none waits for
 // one that is farther. Opposite ports of an axis have the same order. The routes take the axes of
 // the hardware in order; a scatter leaves by the first axis that it moves along, a gather comes in
-// by the last.
-std::vector<RootTurn> root_turns(const GroupNet& net, int root, Collective kind);
+// by the last. The last answer is kept: to choose an algorithm, to tell its closed form and to plan
+// it are the same question.
+std::shared_ptr<const std::vector<RootTurn>> root_turns(const GroupNet& net, int root,
+                                                        Collective kind);
 
 // Straight to or from the root: on a switch all at once, elsewhere one turn after the other on
 // each of the root's ports, so that no two share a link. All are posted at the start.

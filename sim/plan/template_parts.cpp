@@ -22,6 +22,12 @@ PlacedPlan::PlacedPlan(const GraphBuilder& builder, const CollectivePlan& plan, 
     }
     fold_.step[static_cast<std::size_t>(parts.front())] = plan_.fold[i] / minor;
   }
+  for (const int part : axes_) {
+    std::uint32_t stride = 1;
+    for (auto i = static_cast<std::size_t>(part) + 1; i < cluster_.axes.size(); ++i)
+      stride *= static_cast<std::uint32_t>(cluster_.axes[i].size);
+    strides_.push_back(stride);
+  }
 }
 
 std::vector<DeviceId> PlacedPlan::bases() const {
@@ -35,12 +41,14 @@ std::vector<DeviceId> PlacedPlan::bases() const {
   return result;
 }
 
+// A base lies at 0 along the axes of the group, and devices are numbered row by row.
 DeviceId PlacedPlan::device_of(DeviceId base, int rank) const {
-  std::vector<int> at = cluster_.coordinates(base);
-  const std::vector<int> in_group = rank_coordinates(sizes_, rank);
-  for (std::size_t i = 0; i < axes_.size(); ++i)
-    at[static_cast<std::size_t>(axes_[i])] = in_group[i];
-  return cluster_.device(at);
+  auto id = static_cast<std::uint32_t>(base);
+  for (std::size_t i = axes_.size(); i-- > 0;) {
+    id += static_cast<std::uint32_t>(rank % sizes_[i]) * strides_[i];
+    rank /= sizes_[i];
+  }
+  return DeviceId{id};
 }
 
 std::vector<std::uint32_t> PlacedPlan::members(DeviceId base) const {
@@ -53,13 +61,27 @@ std::vector<std::uint32_t> PlacedPlan::members(DeviceId base) const {
   return members;
 }
 
-std::vector<Route> PlacedPlan::routes_of(const Send& send, DeviceId base) {
+std::span<const Route> PlacedPlan::routes_of(const Send& send, DeviceId base) {
+  if (send.axis >= 0 && !send.switch_adds) return to_neighbour(send, base);
   const DeviceId from = device_of(base, send.from);
-  if (send.switch_adds) return {through_switch(cluster_, from, axes_[0])};
-  const DeviceId to = device_of(base, send.to);
-  if (send.axis < 0) return router_.routes(from, to);
-  const int axis = neighbour_axis_[static_cast<std::size_t>(send.axis)];
-  return router_.neighbour(from, to, axis, send.direction);
+  routes_ = send.switch_adds ? std::vector{through_switch(cluster_, from, axes_[0])}
+                             : router_.routes(from, device_of(base, send.to));
+  return routes_;
+}
+
+std::span<const Route> PlacedPlan::to_neighbour(const Send& send, DeviceId base) {
+  if (hops_base_ != base) {
+    hops_base_ = base;
+    hops_.assign(static_cast<std::size_t>(plan_.ranks()) * axes() * 2, {});
+  }
+  const auto rank = static_cast<std::size_t>(send.from);
+  const auto axis = static_cast<std::size_t>(send.axis);
+  std::vector<Route>& known = hops_[(rank * axes() + axis) * 2 + (send.direction > 0 ? 1 : 0)];
+  if (known.empty()) {
+    known = router_.neighbour(device_of(base, send.from), device_of(base, send.to),
+                              neighbour_axis_[axis], send.direction);
+  }
+  return known;
 }
 
 void TemplateOps::open_group(std::vector<std::uint32_t> members) {

@@ -24,7 +24,8 @@ class PlacedPlan {
   std::vector<DeviceId> bases() const;
   DeviceId device_of(DeviceId base, int rank) const;
   std::vector<std::uint32_t> members(DeviceId base) const;  // device classes of its group
-  std::vector<Route> routes_of(const Send& send, DeviceId base);
+  // Valid until the next call.
+  std::span<const Route> routes_of(const Send& send, DeviceId base);
   // The part of a group axis along which neighbours lie.
   int neighbour_axis(std::size_t axis) const { return neighbour_axis_[axis]; }
   std::size_t axes() const { return neighbour_axis_.size(); }
@@ -34,11 +35,18 @@ class PlacedPlan {
   const GraphBuilder& builder_;
   const Cluster& cluster_;
   const CollectivePlan& plan_;
-  std::vector<int> axes_;            // of the cluster, parts one by one
-  std::vector<int> sizes_;           // theirs
-  std::vector<int> neighbour_axis_;  // [group axes]
+  std::span<const Route> to_neighbour(const Send& send, DeviceId base);
+
+  std::vector<int> axes_;               // of the cluster, parts one by one
+  std::vector<int> sizes_;              // theirs
+  std::vector<std::uint32_t> strides_;  // between numbers of neighbouring devices along them
+  std::vector<int> neighbour_axis_;     // [group axes]
   Fold fold_;
   Router router_;
+  std::vector<Route> routes_;  // of the last send
+  // Those to neighbours in the groups of one base: [rank][axis][direction], empty: not yet known.
+  std::vector<std::vector<Route>> hops_;
+  std::optional<DeviceId> hops_base_;
 };
 
 // Fills a template, one group after the other.
