@@ -14,7 +14,7 @@
 #include "command/command_line.h"
 
 int main(int argc, char** argv) {
-  shardsim::keep_freed_memory();
+  shardsim::set_up_memory();
   try {
     shardsim::catch_interrupts();
     shardsim::do_command(std::vector<std::string>(argv + 1, argv + argc));

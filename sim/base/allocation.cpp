@@ -7,9 +7,10 @@
 
 namespace shardsim {
 
-void keep_freed_memory() {
+void set_up_memory() {
 #ifndef SHARDSIM_SANITIZE
   mi_option_disable(mi_option_allow_decommit);
+  mi_option_enable(mi_option_large_os_pages);
 #endif
 }
 
