@@ -71,11 +71,12 @@ Timeline replay_in_child(const OpGraph& graph) {
   const SharedCount shared(1);
   std::atomic<std::uint64_t>& ended = shared.values().front();
   Progress progress("operations replayed", graph.size());
+  const SimgridDoor& door = simgrid();  // loaded here, for the next child too
   run_in_child(
       [&] {  // which is the first to touch the pages: both would pay for them
         std::ranges::fill(start.values(), kNever);
         std::ranges::fill(end.values(), kNever);
-        run_simgrid(graph, start.values(), end.values(), ended);
+        door.run(graph, start.values(), end.values(), ended);
       },
       [&] { progress.at(ended.load(std::memory_order_relaxed)); });
   return {.start = {start.values().begin(), start.values().end()},
@@ -93,13 +94,21 @@ void serve_graphs(int socket) {
     const OpGraph graph = graph_of(*request);
     std::vector<Seconds> start(graph.size(), kNever), end(graph.size(), kNever);
     std::atomic<std::uint64_t> ended = 0;
-    run_simgrid(graph, start, end, ended);
+    simgrid().run(graph, start, end, ended);
     std::string answer;
     put(true, answer);
     put_list(start, answer);
     put_list(end, answer);
-    if (!send_message(socket, answer) || !renew_engine()) return;
+    if (!send_message(socket, answer) || !simgrid().renew_engine()) return;
   }
+}
+
+// Instead of times. False: nobody is there to read it.
+bool answer_error(int socket, const std::exception& error) {
+  std::string answer;
+  put(false, answer);
+  put_list(std::string(error.what()), answer);
+  return send_message(socket, answer);
 }
 
 // One child after the other. One that dies owes an answer: what it died of.
@@ -108,10 +117,7 @@ void keep_serving(int socket) {
     try {
       run_in_child([&] { serve_graphs(socket); }, [] {}, true);
     } catch (const std::exception& error) {
-      std::string answer;
-      put(false, answer);
-      put_list(std::string(error.what()), answer);
-      if (!send_message(socket, answer)) return;
+      if (!answer_error(socket, error)) return;
     }
   }
 }
@@ -122,8 +128,14 @@ void keep_serving(int socket) {
   // Ctrl-C reaches the whole group: the process that asks decides, and takes us along.
   for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);
   if (!has_bytes(socket)) _exit(0);  // a command that fails, or lists, replays nothing
+  try {
+    simgrid();
+  } catch (const std::exception& error) {
+    answer_error(socket, error);
+    _exit(1);
+  }
   run_on_large_stack([&] {
-    make_engine();
+    simgrid().make_engine();
     for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);  // SimGrid has its own
     keep_serving(socket);
   });

@@ -463,8 +463,6 @@ double* simgrid_clock() {
   return static_cast<double*>(dlsym(RTLD_DEFAULT, "_ZN7simgrid6kernel10EngineImpl4now_E"));
 }
 
-}  // namespace
-
 void make_engine() {
   the_engine();
 }
@@ -483,13 +481,20 @@ bool renew_engine() {
   return true;
 }
 
-void run_simgrid(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
-                 std::atomic<std::uint64_t>& ended) {
+void run(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
+         std::atomic<std::uint64_t>& ended) {
   Replayer one(graph, the_engine(), start, end, ended);
   replayer = &one;
   listen_to_time();
   one.run();
   replayer = nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+extern const SimgridDoor shardsim_simgrid_door;
+const SimgridDoor shardsim_simgrid_door = {make_engine, renew_engine, run};
 }
 
 }  // namespace shardsim
