@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/must.h"
+#include "base/same_name.h"
 
 namespace shardsim {
 
@@ -269,7 +270,7 @@ std::vector<DeviceId> Fold::representatives(const Cluster& cluster) const {
 
 const MeshAxis* Mesh::find(std::string_view name) const {
   for (const MeshAxis& axis : axes) {
-    if (axis.name == name) return &axis;
+    if (same_name(axis.name, name)) return &axis;
   }
   return nullptr;
 }

@@ -3,19 +3,20 @@
 #include <algorithm>
 
 #include "base/must.h"
+#include "base/same_name.h"
 
 namespace shardsim {
 
 int Layer::dim_size(std::string_view name) const {
   const auto it =
-      std::find_if(dims.begin(), dims.end(), [&](const NamedDim& dim) { return dim.name == name; });
+      std::find_if(dims.begin(), dims.end(), [&](const NamedDim& dim) { return same_name(dim.name, name); });
   must(it != dims.end(), "every dim of a layer has a size");
   return it->size;
 }
 
 int Layer::tensor(std::string_view name) const {
   const auto it = std::find_if(tensors.begin(), tensors.end(),
-                               [&](const LayerTensor& t) { return t.name == name; });
+                               [&](const LayerTensor& t) { return same_name(t.name, name); });
   return it == tensors.end() ? -1 : static_cast<int>(it - tensors.begin());
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/same_name.h"
 #include "ir/array_parser.h"
 
 namespace shardsim {
@@ -196,15 +197,14 @@ bool Sharding::operator==(const Sharding& other) const {
 
 const DimLayout* Sharding::find(std::string_view dim) const {
   const auto it = std::find_if(dims.begin(), dims.end(),
-                               [&](const DimLayout& layout) { return layout.dim == dim; });
+                               [&](const DimLayout& layout) { return same_name(layout.dim, dim); });
   return it == dims.end() ? nullptr : &*it;
 }
 
 const std::string* Sharding::dim_of_axis(std::string_view axis) const {
   for (const DimLayout& layout : dims) {
-    if (std::find(layout.axes.begin(), layout.axes.end(), axis) != layout.axes.end()) {
-      return &layout.dim;
-    }
+    for (const std::string& one : layout.axes)
+      if (same_name(one, axis)) return &layout.dim;
   }
   return nullptr;
 }

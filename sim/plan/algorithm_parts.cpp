@@ -1,7 +1,5 @@
 #include "plan/algorithm_parts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -17,15 +15,20 @@ double rounds(Collective kind) {
   return kind == Collective::all_reduce ? 2.0 : 1.0;
 }
 
+// Said of most rows of the table for every collective that is priced, and seldom read.
 std::string only_for(const CollectiveAsk& ask, std::initializer_list<Collective> kinds) {
-  std::string listed;
+  if (std::find(kinds.begin(), kinds.end(), ask.kind) != kinds.end()) return "";
+  std::string why;
+  why.reserve(128);
+  why += "it is for ";
   for (const Collective& kind : kinds) {
-    if (kind == ask.kind) return "";
     const bool last = &kind + 1 == kinds.end();
-    listed += &kind == kinds.begin() ? "" : last ? " and " : ", ";
-    listed += to_text(kind);
+    why += &kind == kinds.begin() ? "" : last ? " and " : ", ";
+    why += to_text(kind);
   }
-  return fmt::format("it is for {}, not {}", listed, to_text(ask.kind));
+  why += ", not ";
+  why += to_text(ask.kind);
+  return why;
 }
 
 std::string only_gathers(const CollectiveAsk& ask) {
@@ -109,7 +112,8 @@ CollectivePlan without_bytes(CollectivePlan plan) {
 }
 
 std::string times(Collective kind, std::string_view formula) {
-  return kind == Collective::all_reduce ? fmt::format("2 * [{}]", formula) : std::string(formula);
+  std::string text(formula);
+  return kind == Collective::all_reduce ? "2 * [" + text + "]" : text;
 }
 
 double sends_once(const CollectiveAsk& ask, const GroupNet& net) {

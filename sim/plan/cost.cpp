@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <string_view>
+#include <vector>
 
 #include "base/must.h"
+#include "base/same_name.h"
 #include "plan/reshard.h"
 
 namespace shardsim {
@@ -20,26 +22,39 @@ bool uses(const Sharding& sharding, std::string_view axis) {
   return sharding.dim_of_axis(axis) != nullptr || has(sharding.unreduced, axis);
 }
 
-double local_size(const Layer& layer, const Mesh& mesh, const DimLayout& dim) {
-  return local_dim(layer.dim_size(dim.dim), mesh.size_of(dim.axes)).size;
-}
+// Dims, each counted once.
+class DistinctDims {
+ public:
+  DistinctDims() { seen_.reserve(8); }
+
+  // Whether it had not come before.
+  bool add(std::string_view dim) {
+    for (const std::string_view known : seen_)
+      if (same_name(known, dim)) return false;
+    seen_.push_back(dim);
+    return true;
+  }
+
+ private:
+  std::vector<std::string_view> seen_;
+};
 
 // Product over all distinct dims; where an operand and the output differ the operand is what is
 // multiplied.
 Flops einsum_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step,
                    bool& contracts) {
-  std::set<std::string> seen;
+  DistinctDims dims;
   double product = 1;
   contracts = false;
   for (const Sharding& operand : step.operands) {
     for (const DimLayout& dim : operand.dims) {
-      if (!seen.insert(dim.dim).second) continue;
+      if (!dims.add(dim.dim)) continue;
       product *= local_size(layer, mesh, dim);
       contracts = contracts || step.out.find(dim.dim) == nullptr;
     }
   }
   for (const DimLayout& dim : step.out.dims) {
-    if (seen.insert(dim.dim).second) product *= local_size(layer, mesh, dim);
+    if (dims.add(dim.dim)) product *= local_size(layer, mesh, dim);
   }
   return Flops{contracts ? 2 * product : product};
 }
@@ -151,22 +166,33 @@ Flops whole_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& 
 
 namespace {
 
+// Of an einsum; 0 where it sums over nothing.
+Flops contraction_flops(const Layer& layer, const LayerStatement& s) {
+  const auto dims = [&](int t) -> const std::vector<std::string>& {
+    return layer.tensors[static_cast<std::size_t>(t)].dims;
+  };
+  DistinctDims all;
+  double product = 1;
+  bool contracts = false;
+  for (const int t : s.in) {
+    for (const std::string& dim : dims(t)) {
+      if (!all.add(dim)) continue;
+      product *= layer.dim_size(dim);
+      contracts = contracts || std::none_of(dims(s.out).begin(), dims(s.out).end(),
+                                            [&](const std::string& out) { return out == dim; });
+    }
+  }
+  return contracts ? Flops{2 * product} : Flops{};
+}
+
 // Of one statement, all scores counted.
 Flops statement_flops(const Layer& layer, const LayerStatement& s) {
-  ShardedStatement step;
-  step.kind = s.kind;
-  step.out = whole(layer.tensors[static_cast<std::size_t>(s.out)].dims);
-  for (const int t : s.in) {
-    step.operands.push_back(whole(layer.tensors[static_cast<std::size_t>(t)].dims));
-  }
-  const Mesh one_device;
-  if (s.kind == StatementKind::attention) {
-    return attention_flops(layer, one_device, step.operands[0], step.operands[1]);
-  }
-  if (s.kind != StatementKind::einsum) return {};
-  bool contracts = false;
-  const Flops flops = einsum_flops(layer, one_device, step, contracts);
-  return contracts ? flops : Flops{};
+  const auto dims = [&](int t) -> const std::vector<std::string>& {
+    return layer.tensors[static_cast<std::size_t>(t)].dims;
+  };
+  if (s.kind == StatementKind::attention)
+    return attention_flops(layer, Mesh{}, whole(dims(s.in[0])), whole(dims(s.in[1])));
+  return s.kind == StatementKind::einsum ? contraction_flops(layer, s) : Flops{};
 }
 
 }  // namespace

@@ -221,11 +221,14 @@ void take_cheaper(const ReshardTask& task, ReshardPlan& plan, std::optional<Resh
 
 }  // namespace
 
+int local_size(const Layer& layer, const Mesh& mesh, const DimLayout& dim) {
+  const int size = layer.dim_size(dim.dim);
+  return dim.axes.empty() ? size : local_dim(size, mesh.size_of(dim.axes)).size;
+}
+
 double local_elements(const Layer& layer, const Mesh& mesh, const Sharding& sharding) {
   double product = 1;
-  for (const DimLayout& dim : sharding.dims) {
-    product *= local_dim(layer.dim_size(dim.dim), mesh.size_of(dim.axes)).size;
-  }
+  for (const DimLayout& dim : sharding.dims) product *= local_size(layer, mesh, dim);
   return product;
 }
 

@@ -32,6 +32,7 @@ struct ArrayInfo {
   double element_bytes = 2;
 };
 
+int local_size(const Layer& layer, const Mesh& mesh, const DimLayout& dim);
 double local_elements(const Layer& layer, const Mesh& mesh, const Sharding& sharding);
 Bytes local_bytes(const Layer& layer, const Mesh& mesh, const Sharding& sharding,
                   double element_bytes);

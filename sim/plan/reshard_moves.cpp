@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 
+#include "base/same_name.h"
+
 namespace shardsim {
 namespace {
 
@@ -215,7 +217,7 @@ constexpr std::array<ReshardPrimitive, 6> kPrimitives = {{
 
 std::optional<int> index_of(const Mesh& mesh, const std::string& name) {
   for (std::size_t a = 0; a < std::min(mesh.axes.size(), kMostAxes); ++a) {
-    if (mesh.axes[a].name == name) return static_cast<int>(a);
+    if (same_name(mesh.axes[a].name, name)) return static_cast<int>(a);
   }
   return std::nullopt;
 }

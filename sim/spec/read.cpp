@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -27,9 +28,9 @@ Parsed<double> parse_share(std::string_view text) {
 // A map of one file that is being read.
 struct Place {
   std::string_view file;
-  std::string path;  // of its row in the table, "" for the whole file
-  std::string name;  // as the user reads it: * replaced by the key
-  SourcePos pos;     // of its key
+  std::string_view path;  // of its row in the table, "" for the whole file
+  std::string name;       // as the user reads it: * replaced by the key
+  SourcePos pos;          // of its key
 };
 
 std::string child_path(std::string_view parent, std::string_view key) {
@@ -49,34 +50,46 @@ std::optional<std::string_view> child_key(std::string_view path, std::string_vie
 }
 
 struct Children {
-  std::vector<const Field*> named;
+  struct Named {
+    std::string_view key;
+    const Field* field;
+  };
+  std::vector<Named> named;
   const Field* any = nullptr;  // the row of *
 
-  const Field* find(std::string_view path) const {
+  const Field* find(std::string_view key) const {
     const auto at = std::find_if(named.begin(), named.end(),
-                                 [&](const Field* field) { return field->path == path; });
-    return at == named.end() ? any : *at;
+                                 [&](const Named& child) { return child.key == key; });
+    return at == named.end() ? any : at->field;
   }
 };
 
-Children children(const Place& place) {
+Children children_in_table(std::string_view file, std::string_view path) {
   Children found;
   for (const Field& field : fields()) {
-    if (field.file != place.file) continue;
-    const auto key = child_key(field.path, place.path);
+    if (field.file != file) continue;
+    const auto key = child_key(field.path, path);
     if (!key) continue;
     if (*key == "*") {
       found.any = &field;
     } else {
-      found.named.push_back(&field);
+      found.named.push_back({*key, &field});
     }
   }
   return found;
 }
 
-std::vector<std::string> keys_of(const Children& children, const Place& place) {
+// The table stays as it is: each path is looked up in it once. `file` is a literal, `path` a row's.
+const Children& children(std::string_view file, std::string_view path) {
+  static std::map<std::pair<std::string_view, std::string_view>, Children> known;
+  const auto [at, fresh] = known.try_emplace({file, path});
+  if (fresh) at->second = children_in_table(file, path);
+  return at->second;
+}
+
+std::vector<std::string> keys_of(const Children& children) {
   std::vector<std::string> keys;
-  for (const Field* field : children.named) keys.emplace_back(*child_key(field->path, place.path));
+  for (const Children::Named& child : children.named) keys.emplace_back(child.key);
   return keys;
 }
 
@@ -93,7 +106,7 @@ void report_unknown(const NodeEntry& entry, const Place& place, const Children& 
         {entry.key_pos, fmt::format("\"{}\" is not available in this version", path), ""});
     return;
   }
-  const auto keys = keys_of(children, place);
+  const auto keys = keys_of(children);
   const std::string close = nearest(entry.key, keys);
   problems.push_back({entry.key_pos,
                       fmt::format("unknown key {}{}; expected {}", in_quotes(entry.key),
@@ -103,8 +116,7 @@ void report_unknown(const NodeEntry& entry, const Place& place, const Children& 
 
 void report_missing(const Node& node, const Place& place, const Children& children,
                     Problems& problems) {
-  for (const Field* field : children.named) {
-    const std::string key(*child_key(field->path, place.path));
+  for (const auto& [key, field] : children.named) {
     if (!field->required || node.find(key) != nullptr) continue;
     const std::vector<std::string> others = split_words(field->unless);
     const bool other = std::any_of(others.begin(), others.end(), [&](const std::string& beside) {
@@ -140,8 +152,10 @@ SourcePos text_pos(const Node& node) {
 // The value of one entry, read as its field's type says; problems go to `problems`.
 class ValueReader {
  public:
-  ValueReader(const Field& field, const NodeEntry& entry, std::string name, Problems& problems)
-      : field_(field), node_(entry.node), name_(std::move(name)), problems_(problems) {}
+  // `parent`: the name of the map that the entry is in, "" for a whole file.
+  ValueReader(const Field& field, const Node& node, std::string_view parent, std::string_view key,
+              Problems& problems)
+      : field_(field), node_(node), parent_(parent), key_(key), problems_(problems) {}
 
   std::optional<Data> read() const {
     using enum FieldType;
@@ -172,13 +186,15 @@ class ValueReader {
   }
 
  private:
+  std::string name() const { return child_path(parent_, key_); }
+
   std::nullopt_t refuse(const SourcePos& pos, std::string message, std::string hint = {}) const {
     problems_.push_back({pos, std::move(message), std::move(hint)});
     return std::nullopt;
   }
 
   std::nullopt_t refuse_shape(const Node& node) const {
-    return refuse(node.pos, fmt::format("{}: expected a {}, found {}", name_,
+    return refuse(node.pos, fmt::format("{}: expected a {}, found {}", name(),
                                         type_row(field_.type).text, found(node)));
   }
 
@@ -223,14 +239,14 @@ class ValueReader {
 
   template <class T>
   std::optional<Data> parsed(const Parsed<T>& parsed) const {
-    if (!parsed) return refuse(text_pos(node_), fmt::format("{}: {}", name_, parsed.error));
+    if (!parsed) return refuse(text_pos(node_), fmt::format("{}: {}", name(), parsed.error));
     return Data(parsed.value);
   }
 
   template <class T>
   std::optional<Data> positive(const Parsed<T>& quantity) const {
     if (quantity && !(quantity.value > T{})) {
-      return refuse(text_pos(node_), fmt::format("{}: expected a {} above zero, found {}", name_,
+      return refuse(text_pos(node_), fmt::format("{}: expected a {} above zero, found {}", name(),
                                                  type_row(field_.type).text, found(node_)));
     }
     return parsed(quantity);
@@ -240,13 +256,13 @@ class ValueReader {
     if (trimmed(node_.text).empty()) return refuse_empty(node_);
     if (field_.path.ends_with("levels.[].name") && !is_axis_name(node_.text)) {
       return refuse(text_pos(node_), fmt::format("{}: expected letters, digits and _, found {}",
-                                                 name_, in_quotes(node_.text)));
+                                                 name(), in_quotes(node_.text)));
     }
     return Data(node_.text);
   }
 
   std::nullopt_t refuse_empty(const Node& node) const {
-    return refuse(node.pos, fmt::format("{}: expected a {}, found an empty text", name_,
+    return refuse(node.pos, fmt::format("{}: expected a {}, found an empty text", name(),
                                         type_row(field_.type).text));
   }
 
@@ -256,9 +272,10 @@ class ValueReader {
       return Data(node_.text);
     }
     const std::string close = nearest(node_.text, choices);
-    return refuse(text_pos(node_),
-                  fmt::format("{}: expected {}, found {}", name_, joined_or(choices), found(node_)),
-                  close.empty() ? "" : fmt::format("did you mean \"{}\"?", close));
+    return refuse(
+        text_pos(node_),
+        fmt::format("{}: expected {}, found {}", name(), joined_or(choices), found(node_)),
+        close.empty() ? "" : fmt::format("did you mean \"{}\"?", close));
   }
 
   bool starts_like_number() const {
@@ -283,7 +300,7 @@ class ValueReader {
       const Node& node = item.node;
       if (node.kind != NodeKind::scalar || trimmed(node.text).empty()) {
         refuse(node.pos,
-               fmt::format("{}: expected a list of {}, found {} in it", name_, what,
+               fmt::format("{}: expected a list of {}, found {} in it", name(), what,
                            node.kind == NodeKind::scalar ? "an empty text" : found(node)));
         good = false;
       }
@@ -295,7 +312,7 @@ class ValueReader {
 
   const Field& field_;
   const Node& node_;
-  std::string name_;
+  std::string_view parent_, key_;
   Problems& problems_;
 };
 
@@ -303,7 +320,7 @@ class ValueReader {
 
 std::optional<Data> read_value(const Field& field, const NodeEntry& entry, const std::string& name,
                                Problems& problems) {
-  return ValueReader(field, entry, name, problems).read();
+  return ValueReader(field, entry.node, "", name, problems).read();
 }
 
 namespace {
@@ -337,7 +354,7 @@ void read_items(const Field& field, const NodeEntry& entry, const Place& place, 
   };
   if (list.kind != NodeKind::list) return refuse(list, found(list));
   if (list.entries.empty()) return refuse(list, "an empty list");
-  const Field* row = children({place.file, field.path, "", {}}).find(field.path + ".[]");
+  const Field* row = children(place.file, field.path).find("[]");
   must(row != nullptr, "a list of maps has a row for its items");
   for (const NodeEntry& item : list.entries) {
     if (item.node.kind != NodeKind::map) {
@@ -352,7 +369,6 @@ void read_items(const Field& field, const NodeEntry& entry, const Place& place, 
 void read_entry(const Field& field, const NodeEntry& entry, const Place& place, RunSpec& into,
                 Problems& problems) {
   const Node& node = entry.node;
-  const std::string name = child_path(place.name, entry.key);
   if (names_an_axis(field) && !is_axis_name(entry.key)) {
     problems.push_back({entry.key_pos,
                         fmt::format("expected a name of letters, digits and _ in {}, found {}",
@@ -370,11 +386,12 @@ void read_entry(const Field& field, const NodeEntry& entry, const Place& place, 
   } else if (by_map && node.kind != NodeKind::map) {
     problems.push_back(
         {node.pos,
-         fmt::format("{}: expected a {}, found {}", name, type_row(field.type).text, found(node)),
+         fmt::format("{}: expected a {}, found {}", child_path(place.name, entry.key),
+                     type_row(field.type).text, found(node)),
          ""});
     return;
   } else if (!by_map) {
-    auto data = read_value(field, entry, name, problems);
+    auto data = ValueReader(field, node, place.name, entry.key, problems).read();
     if (!data) data = stand_in(field.type);
     if (!data) return;
     value.data = std::move(*data);
@@ -382,14 +399,15 @@ void read_entry(const Field& field, const NodeEntry& entry, const Place& place, 
   if (field.store != nullptr) field.store(into, value, problems);
   if (field.type == FieldType::run) return;  // read as a run, with what is put in its place
   if (by_map && !by_name) {
-    read_map({place.file, field.path, name, entry.key_pos}, node, into, problems);
+    read_map({place.file, field.path, child_path(place.name, entry.key), entry.key_pos}, node, into,
+             problems);
   }
 }
 
 void read_map(const Place& place, const Node& node, RunSpec& into, Problems& problems) {
-  const Children known = children(place);
+  const Children& known = children(place.file, place.path);
   for (const NodeEntry& entry : node.entries) {
-    const Field* field = known.find(child_path(place.path, entry.key));
+    const Field* field = known.find(entry.key);
     if (field == nullptr) {
       report_unknown(entry, place, known, problems);
     } else {
@@ -404,7 +422,7 @@ void read_map(const Place& place, const Node& node, RunSpec& into, Problems& pro
 void read_fields(std::string_view file, const Node& root, RunSpec& into, Problems& problems) {
   const Place whole{file, "", "", {root.pos.source, 0, 0, 1}};
   if (root.kind == NodeKind::map) return read_map(whole, root, into, problems);
-  const auto keys = keys_of(children(whole), whole);
+  const auto keys = keys_of(children(file, ""));
   const std::string what = root.kind == NodeKind::null ? "an empty file" : found(root);
   problems.push_back({root.pos.line > 0 ? root.pos : whole.pos,
                       fmt::format("expected a map with {}, found {}", joined_or(keys), what), ""});
