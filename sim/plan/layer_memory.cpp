@@ -1,10 +1,13 @@
 #include "plan/layer_memory.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/must.h"
 #include "plan/cost.h"
@@ -14,38 +17,75 @@
 namespace shardsim {
 namespace {
 
-// What a name of a step is: a tensor of the layer, or its gradient.
-struct Named {
-  std::size_t tensor = 0;
-  bool gradient = false;
+// Arrays by number. A step speaks of tensors and their gradients; what attention and dropout keep
+// beside a tensor has numbers of its own.
+class ArrayNumbers {
+ public:
+  explicit ArrayNumbers(const Layer& layer) : layer_(layer), next_(layer.tensors.size(), -1) {
+    first_.fill(-1);
+    for (std::size_t t = layer.tensors.size(); t-- > 0;)
+      next_[t] = std::exchange(first_[slot(layer.tensors[t].name)], static_cast<int>(t));
+  }
+
+  int tensor(std::string_view name) const {  // -1: none
+    if (name.empty()) return -1;
+    int t = first_[slot(name)];
+    while (t >= 0 && layer_.tensors[static_cast<std::size_t>(t)].name != name)
+      t = next_[static_cast<std::size_t>(t)];
+    return t;
+  }
+  int of(std::string_view name) const {
+    const int t = tensor(name);
+    if (t >= 0) return of_tensor(static_cast<std::size_t>(t));
+    const int of = name.starts_with('d') ? tensor(name.substr(1)) : -1;
+    must(of >= 0, "steps speak of tensors and their gradients");
+    return of_gradient(static_cast<std::size_t>(of));
+  }
+
+  static int of_tensor(std::size_t t) { return static_cast<int>(2 * t); }
+  static int of_gradient(std::size_t t) { return static_cast<int>(2 * t + 1); }
+  static bool is_gradient(int name) { return name % 2 == 1; }
+  static std::size_t tensor_of(int name) { return static_cast<std::size_t>(name / 2); }
+
+  enum class Beside : std::uint8_t { rows, scores, mask };
+  int beside(Beside what, std::size_t t) const {
+    return static_cast<int>(2 * layer_.tensors.size() + 3 * t) + static_cast<int>(what);
+  }
+
+ private:
+  static constexpr std::size_t kSlots = 64;
+  static std::size_t slot(std::string_view name) {
+    const auto letter = [](char c) {
+      return static_cast<std::size_t>(static_cast<unsigned char>(c));
+    };
+    if (name.empty()) return 0;
+    return (name.size() + 31 * letter(name.front()) + 7 * letter(name.back())) % kSlots;
+  }
+
+  const Layer& layer_;
+  std::array<int, kSlots> first_ = {};  // tensors whose names share a slot are chained
+  std::vector<int> next_;               // [tensor]
 };
 
-Named named(const Layer& layer, std::string_view name) {
-  const int t = layer.tensor(name);
-  if (t >= 0) return {static_cast<std::size_t>(t), false};
-  const int of = name.starts_with('d') ? layer.tensor(name.substr(1)) : -1;
-  must(of >= 0, "steps speak of tensors and their gradients");
-  return {static_cast<std::size_t>(of), true};
-}
-
-bool is_output(const Layer& layer, std::size_t t) {
-  const auto made = [&](const LayerStatement& st) { return st.out == static_cast<int>(t); };
-  const auto reads = [&](const LayerStatement& st) {
-    return std::find(st.in.begin(), st.in.end(), static_cast<int>(t)) != st.in.end();
-  };
-  return std::any_of(layer.statements.begin(), layer.statements.end(), made) &&
-         std::none_of(layer.statements.begin(), layer.statements.end(), reads);
+// Per tensor: made by a statement, read by none.
+std::vector<bool> outputs_of(const Layer& layer) {
+  std::vector<bool> outputs(layer.tensors.size());
+  for (const LayerStatement& st : layer.statements)
+    outputs[static_cast<std::size_t>(st.out)] = true;
+  for (const LayerStatement& st : layer.statements)
+    for (const int t : st.in) outputs[static_cast<std::size_t>(t)] = false;
+  return outputs;
 }
 
 // The input that the layer before makes: the first that is like an output; that of the head; -1:
 // none.
-int handed_on(const LayerPlan& plan) {
+int handed_on(const LayerPlan& plan, const std::vector<bool>& outputs) {
   const Layer& layer = plan.layer;
   for (std::size_t in = 0; in < layer.tensors.size(); ++in) {
     if (layer.tensors[in].role != TensorRole::input || plan.kind == "embedding") continue;
     if (plan.kind == "head") return static_cast<int>(in);
     for (std::size_t out = 0; out < layer.tensors.size(); ++out) {
-      if (is_output(layer, out) && layer.tensors[in].dims == layer.tensors[out].dims &&
+      if (outputs[out] && layer.tensors[in].dims == layer.tensors[out].dims &&
           plan.sharded.held[in] == plan.sharded.held[out])
         return static_cast<int>(in);
     }
@@ -57,7 +97,13 @@ int handed_on(const LayerPlan& plan) {
 class Walk {
  public:
   Walk(const LayerTasks& tasks, const MemoryAsk& ask, bool split)
-      : ask_(ask), plan_(*tasks.plan), layer_(plan_.layer), handed_on_(handed_on(plan_)) {
+      : ask_(ask),
+        plan_(*tasks.plan),
+        layer_(plan_.layer),
+        numbers_(layer_),
+        outputs_(outputs_of(layer_)),
+        handed_on_(handed_on(plan_, outputs_)) {
+    for (const Sharding& layout : plan_.sharded.held) held_.push_back(cuts(layout));
     for (const Task& task : tasks.forward) order_.push_back(&task);
     const auto backward = static_cast<int>(order_.size());
     for (const bool of_weights : {false, true}) {
@@ -90,19 +136,19 @@ class Walk {
   Bytes input() const {
     if (handed_on_ < 0) return {};
     const auto in = static_cast<std::size_t>(handed_on_);
-    return bytes_of(layer_.tensors[in].name, plan_.sharded.held[in]);
+    return bytes_of(ArrayNumbers::of_tensor(in), held_[in]);
   }
 
   // Gradients of weights as they wait for the last micro-batch.
   Bytes gradients() const {
     Bytes sum;
-    for (const LayerTensor& t : layer_.tensors) {
-      if (t.role != TensorRole::parameter) continue;
-      const std::string name = "d" + t.name;
+    for (std::size_t t = 0; t < layer_.tensors.size(); ++t) {
+      if (layer_.tensors[t].role != TensorRole::parameter) continue;
+      const int name = ArrayNumbers::of_gradient(t);
       const auto waits = waiting_.find(name);
       const int made = arrays_.latest(name);
       if (waits != waiting_.end()) {
-        sum += bytes_of(name, *waits->second);
+        sum += bytes_of(name, waits->second);
       } else if (made >= 0) {
         sum += arrays_.at(made).bytes;
       }
@@ -111,39 +157,43 @@ class Walk {
   }
 
  private:
-  Bytes bytes_of(std::string_view name, const Sharding& layout) const {
-    const Named is = named(layer_, name);
-    const LayerTensor& tensor = layer_.tensors[is.tensor];
+  using Beside = ArrayNumbers::Beside;
+
+  Cuts cuts(const Sharding& layout) const { return cuts_of(ask_.mesh, layout); }
+
+  Bytes bytes_of(int name, const Cuts& layout) const {
+    const LayerTensor& tensor = layer_.tensors[ArrayNumbers::tensor_of(name)];
     if (plan_.kind == "embedding" && tensor.role == TensorRole::input) return {};  // numbers
-    return local_bytes(layer_, ask_.mesh, layout,
-                       is.gradient ? gradient_element_bytes(tensor, ask_.precision)
-                                   : element_bytes(tensor, ask_.precision));
+    double elements = 1;
+    std::size_t at = 0;
+    for (const std::string& dim : tensor.dims) {
+      int shards = 1;
+      for (; layout.dims[at] != '\0'; ++at)
+        shards *= ask_.mesh.axes[static_cast<std::size_t>(layout.dims[at] - 1)].size;
+      ++at;
+      const int size = layer_.dim_size(dim);
+      elements *= shards == 1 ? size : local_dim(size, shards).size;
+    }
+    return Bytes{elements * (ArrayNumbers::is_gradient(name)
+                                 ? gradient_element_bytes(tensor, ask_.precision)
+                                 : element_bytes(tensor, ask_.precision))};
   }
 
-  MemoryKind kind_of(std::string_view name) const {
-    const LayerTensor& tensor = layer_.tensors[named(layer_, name).tensor];
+  MemoryKind kind_of(int name) const {
+    const LayerTensor& tensor = layer_.tensors[ArrayNumbers::tensor_of(name)];
     if (tensor.role == TensorRole::parameter) return MemoryKind::gathered;
+    if (plan_.kind != "head") return MemoryKind::activations;
     const bool words = std::find(tensor.dims.begin(), tensor.dims.end(), "V") != tensor.dims.end();
-    return words && plan_.kind == "head" ? MemoryKind::logits : MemoryKind::activations;
+    return words ? MemoryKind::logits : MemoryKind::activations;
   }
 
-  // Axes of one device cut nothing: no collective brings an array from one such layout to another.
-  Sharding plain(Sharding layout) const {
-    const auto cuts_nothing = [&](const std::string& axis) {
-      return ask_.mesh.size_of({&axis, 1}) == 1;
-    };
-    for (DimLayout& dim : layout.dims) std::erase_if(dim.axes, cuts_nothing);
-    std::erase_if(layout.unreduced, cuts_nothing);
-    return layout;
-  }
-
-  LivingArray array(std::string name, const Sharding& layout, int at) const {
+  LivingArray array(int name, Cuts layout, int at) const {
     LivingArray made;
-    made.layout = plain(layout);
+    made.name = name;
     made.kind = kind_of(name);
     made.bytes = bytes_of(name, layout);
     made.made = at;
-    made.name = std::move(name);
+    made.layout = std::move(layout);
     return made;
   }
 
@@ -153,7 +203,7 @@ class Walk {
     for (std::size_t t = 0; t < layer_.tensors.size(); ++t) {
       const TensorRole role = layer_.tensors[t].role;
       if (role == TensorRole::activation) continue;
-      LivingArray in = array(layer_.tensors[t].name, plan_.sharded.held[t], 0);
+      LivingArray in = array(ArrayNumbers::of_tensor(t), held_[t], 0);
       in.was_there = static_cast<int>(t) == handed_on_;
       if (role == TensorRole::parameter) in.bytes = {};
       arrays_.make(std::move(in));
@@ -163,10 +213,9 @@ class Walk {
   // From the forward to the backward pass: outputs leave, and come back as gradients.
   void turn(int at) {
     for (std::size_t t = 0; t < layer_.tensors.size(); ++t) {
-      if (!is_output(layer_, t)) continue;
-      const std::string& name = layer_.tensors[t].name;
-      arrays_[arrays_.latest(name)].leaves_at = at - 1;
-      LivingArray back = array("d" + name, plan_.sharded.held[t], at);
+      if (!outputs_[t]) continue;
+      arrays_[arrays_.latest(ArrayNumbers::of_tensor(t))].leaves_at = at - 1;
+      LivingArray back = array(ArrayNumbers::of_gradient(t), held_[t], at);
       back.was_there = true;
       arrays_.make(std::move(back));
     }
@@ -175,16 +224,16 @@ class Walk {
   void leave(int backward) {
     if (handed_on_ < 0) return;
     const auto in = static_cast<std::size_t>(handed_on_);
-    const std::string name = "d" + layer_.tensors[in].name;
+    const int name = ArrayNumbers::of_gradient(in);
     const int made = arrays_.latest(name);
     must(made >= 0, "what is handed on has a gradient");
     // In the layout that the layer before expects.
-    const int given = settle(name, plan_.sharded.held[in], std::max(arrays_[made].made, backward));
+    const int given = settle(name, held_[in], std::max(arrays_[made].made, backward));
     arrays_[given].leaves_at = static_cast<int>(order_.size()) - 1;
   }
 
   // The latest array of a name as `layout`: a copy of its own where that is less.
-  int settle(const std::string& name, const Sharding& layout, int at) {
+  int settle(int name, const Cuts& layout, int at) {
     const int made = arrays_.latest(name);
     if (arrays_[made].bytes == bytes_of(name, layout)) return made;
     LivingArray copy = array(name, layout, at);
@@ -193,8 +242,8 @@ class Walk {
     return arrays_.make(std::move(copy));
   }
 
-  int read(std::string_view name, const Sharding& layout, int at) {
-    const int array = arrays_.find(name, plain(layout));
+  int read(int name, const Sharding& layout, int at) {
+    const int array = arrays_.find(name, cuts(layout));
     must(array >= 0, "what is read has been made");
     arrays_.read(array, at);
     return array;
@@ -209,21 +258,23 @@ class Walk {
     }
     const bool last = at + 1 == static_cast<int>(order_.size()) ||
                       order_[static_cast<std::size_t>(at) + 1]->step != task.step;
-    const int t = layer_.tensor(task.step->out_name);
-    if (last && t >= 0) {
-      const Sharding held = plain(plan_.sharded.held[static_cast<std::size_t>(t)]);
-      if (only_slices(arrays_[arrays_.latest(task.step->out_name)].layout, held))
-        settle(task.step->out_name, held, at);
-    }
+    const int t = last ? numbers_.tensor(task.step->out_name) : -1;
+    if (t < 0) return;
+    const int out = ArrayNumbers::of_tensor(static_cast<std::size_t>(t));
+    const Cuts& held = held_[static_cast<std::size_t>(t)];
+    const Cuts& made = arrays_.at(arrays_.latest(out)).layout;
+    if (made.sums == held.sums && cut_from(made.dims, held.dims)) settle(out, held, at);
   }
 
   void move(const ShardedCollective& c, int at) {
     if (c.once_per_step) {  // works on what is held
-      if (named(layer_, c.tensor).gradient) waiting_.try_emplace(c.tensor, &c.before);
+      const int name = numbers_.of(c.tensor);
+      if (ArrayNumbers::is_gradient(name)) waiting_.try_emplace(name, cuts(c.before));
       return;
     }
-    LivingArray made = array(c.tensor, c.after, at);
-    made.comes_from = read(c.tensor, c.before, at);
+    const int name = numbers_.of(c.tensor);
+    LivingArray made = array(name, cuts(c.after), at);
+    made.comes_from = read(name, c.before, at);
     if (c.kind == Collective::all_reduce) made.sharing = Sharing::in_place;
     arrays_.make(std::move(made));
   }
@@ -231,13 +282,14 @@ class Walk {
   void compute(const ShardedStatement& step, int at) {
     std::vector<int> operands;
     for (std::size_t i = 0; i < step.operands.size(); ++i)
-      operands.push_back(read(step.operand_names[i], step.operands[i], at));
-    const Named out = named(layer_, step.out_name);
-    if (out.gradient) keep_for_backward(step, at);
-    LivingArray made = array(step.out_name, step.out, at);
+      operands.push_back(read(numbers_.of(step.operand_names[i]), step.operands[i], at));
+    const int out = numbers_.of(step.out_name);
+    const bool gradient = ArrayNumbers::is_gradient(out);
+    if (gradient) keep_for_backward(step, at);
+    LivingArray made = array(out, cuts(step.out), at);
     const bool passes_on =
-        step.kind == StatementKind::reshape || (out.gradient && step.kind == StatementKind::add);
-    const int before = out.gradient ? arrays_.find(step.out_name, plain(step.out)) : -1;
+        step.kind == StatementKind::reshape || (gradient && step.kind == StatementKind::add);
+    const int before = gradient ? arrays_.find(out, made.layout) : -1;
     if (before >= 0 && arrays_[before].bytes == made.bytes) {
       arrays_.read(before, at);
       made.comes_from = before;
@@ -247,7 +299,7 @@ class Walk {
       made.sharing = Sharing::same;
     }
     arrays_.make(std::move(made));
-    if (!out.gradient) keep_of_forward(step, at);
+    if (!gradient) keep_of_forward(step, out, at);
   }
 
   bool keeps_scores() const { return ask_.attention.forward.products > 0; }
@@ -255,21 +307,16 @@ class Walk {
   // Elements of the scores of attention on one device: those of Q, with a position of K in place of
   // a place in the head.
   double scores(const ShardedStatement& step, std::size_t q) const {
-    const auto size = [&](const DimLayout& dim) {
-      return local_dim(layer_.dim_size(dim.dim), ask_.mesh.size_of(dim.axes)).size;
-    };
     const std::vector<DimLayout>& k = step.operands[q + 1].dims;
-    return rows(step, q) * size(k[k.size() - 3]);
+    return rows(step, q) * local_size(layer_, ask_.mesh, k[k.size() - 3]);
   }
   double rows(const ShardedStatement& step, std::size_t q) const {
     const Sharding& layout = step.operands[q];
     return local_elements(layer_, ask_.mesh, layout) /
-           local_dim(layer_.dim_size(layout.dims.back().dim),
-                     ask_.mesh.size_of(layout.dims.back().axes))
-               .size;
+           local_size(layer_, ask_.mesh, layout.dims.back());
   }
 
-  void extra(const std::string& name, Bytes bytes, int at) {
+  void extra(int name, Bytes bytes, int at) {
     LivingArray made;
     made.name = name;
     made.bytes = bytes;
@@ -277,28 +324,31 @@ class Walk {
     arrays_.make(std::move(made));
   }
 
-  // What a forward statement leaves for its adjoint beside its output.
-  void keep_of_forward(const ShardedStatement& step, int at) {
+  // What a forward statement leaves for its adjoint beside its output, the array `name`.
+  void keep_of_forward(const ShardedStatement& step, int name, int at) {
+    const std::size_t out = ArrayNumbers::tensor_of(name);
     const double element = ask_.precision.activations;
     if (step.kind == StatementKind::attention) {
-      if (!keeps_scores()) return extra("rows of " + step.out_name, Bytes{4 * rows(step, 0)}, at);
+      if (!keeps_scores())
+        return extra(numbers_.beside(Beside::rows, out), Bytes{4 * rows(step, 0)}, at);
       const double all = scores(step, 0);
-      extra("scores before the softmax", Bytes{all * element}, at);
-      extra("scores of " + step.out_name, Bytes{all * (2 * element + 1)}, at);
+      extra(kUnasked, Bytes{all * element}, at);  // scores before the softmax
+      extra(numbers_.beside(Beside::scores, out), Bytes{all * (2 * element + 1)}, at);
     }
     if (step.kind != StatementKind::add || !ask_.dropout) return;
     for (std::size_t i = 0; i < step.operands.size(); ++i) {
-      if (!is_dropped(step.operand_names[i])) continue;
-      extra("mask of " + step.operand_names[i],
+      const std::size_t operand = ArrayNumbers::tensor_of(numbers_.of(step.operand_names[i]));
+      if (!is_dropped(operand)) continue;
+      extra(numbers_.beside(Beside::mask, operand),
             Bytes{local_elements(layer_, ask_.mesh, step.operands[i])}, at);
     }
   }
 
   // A product with weights that is added to something: dropped before (Vaswani et al. 2017, section
   // 5.4).
-  bool is_dropped(std::string_view name) const {
+  bool is_dropped(std::size_t tensor) const {
     for (const LayerStatement& st : layer_.statements) {
-      if (layer_.tensors[static_cast<std::size_t>(st.out)].name != name) continue;
+      if (st.out != static_cast<int>(tensor)) continue;
       return st.kind == StatementKind::einsum &&
              std::any_of(st.in.begin(), st.in.end(), [&](int t) {
                return layer_.tensors[static_cast<std::size_t>(t)].role == TensorRole::parameter;
@@ -308,30 +358,35 @@ class Walk {
   }
 
   void keep_for_backward(const ShardedStatement& step, int at) {
-    const auto also = [&](const std::string& name) {
+    const auto also = [&](int name) {
       const int array = arrays_.latest(name);
       if (array >= 0) arrays_.read(array, at);
     };
     const auto& st = layer_.statements[static_cast<std::size_t>(step.statement)];
-    const std::string& out = layer_.tensors[static_cast<std::size_t>(st.out)].name;
+    const auto out = static_cast<std::size_t>(st.out);
     if (step.kind == StatementKind::attention) {
-      also("rows of " + out);
-      also("scores of " + out);
-      if (!keeps_scores()) also(out);
-      if (keeps_scores()) {
-        extra("gradients of scores", Bytes{scores(step, 1) * ask_.precision.activations}, at);
-      }
+      also(numbers_.beside(Beside::rows, out));
+      also(numbers_.beside(Beside::scores, out));
+      if (!keeps_scores()) also(ArrayNumbers::of_tensor(out));
+      if (keeps_scores())  // their gradients
+        extra(kUnasked, Bytes{scores(step, 1) * ask_.precision.activations}, at);
     }
-    if (step.kind == StatementKind::add) also("mask of " + step.out_name.substr(1));
+    if (step.kind == StatementKind::add)
+      also(numbers_.beside(Beside::mask, ArrayNumbers::tensor_of(numbers_.of(step.out_name))));
   }
+
+  static constexpr int kUnasked = -1;
 
   const MemoryAsk& ask_;
   const LayerPlan& plan_;
   const Layer& layer_;
+  ArrayNumbers numbers_;
+  std::vector<bool> outputs_;  // [tensor]
   int handed_on_;
+  std::vector<Cuts> held_;  // [tensor]
   std::vector<const Task*> order_;
   Lifetimes arrays_;
-  std::map<std::string, const Sharding*> waiting_;  // "dWq": as it waits for the last micro-batch
+  std::map<int, Cuts> waiting_;  // gradients, as they wait for the last micro-batch
 };
 
 }  // namespace

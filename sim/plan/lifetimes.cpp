@@ -3,43 +3,80 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/reshard.h"
+#include "base/must.h"
+#include "base/same_name.h"
 
 namespace shardsim {
 namespace {
 
-bool same_cuts(const Sharding& a, const Sharding& b) {
-  return std::equal(
-      a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(),
-      [](const DimLayout& x, const DimLayout& y) { return x.dim == y.dim && x.axes == y.axes; });
+// The number of an axis from 1; 0: it cuts nothing.
+char number_of(const Mesh& mesh, const std::string& name) {
+  for (std::size_t a = 0; a < mesh.axes.size(); ++a)
+    if (same_name(mesh.axes[a].name, name))
+      return mesh.axes[a].size > 1 ? static_cast<char>(a + 1) : '\0';
+  must(false, "layouts are cut over axes of the mesh");
+  return '\0';
 }
 
-Sharding summed(Sharding layout) {
-  layout.unreduced.clear();
-  return layout;
+void add_axes(const Mesh& mesh, const std::vector<std::string>& axes, std::string& numbers) {
+  for (const std::string& name : axes)
+    if (const char number = number_of(mesh, name)) numbers += number;
 }
 
 }  // namespace
 
+Cuts cuts_of(const Mesh& mesh, const Sharding& layout) {
+  must(mesh.axes.size() < 127, "numbers of axes are single characters");
+  Cuts cuts;
+  cuts.dims.assign(layout.dims.size(), '\0');
+  const bool whole = std::all_of(layout.dims.begin(), layout.dims.end(),
+                                 [](const DimLayout& dim) { return dim.axes.empty(); });
+  if (!whole) {
+    cuts.dims.clear();
+    for (const DimLayout& dim : layout.dims) {
+      add_axes(mesh, dim.axes, cuts.dims);
+      cuts.dims += '\0';
+    }
+  }
+  if (layout.unreduced.empty()) return cuts;
+  add_axes(mesh, layout.unreduced, cuts.sums);
+  std::sort(cuts.sums.begin(), cuts.sums.end());
+  return cuts;
+}
+
+bool cut_from(const std::string& from, const std::string& to) {
+  std::size_t at = 0;
+  for (const char axis : from) {
+    while (axis == '\0' && at < to.size() && to[at] != '\0') ++at;  // cut further
+    if (at == to.size() || to[at++] != axis) return false;
+  }
+  return at == to.size();
+}
+
 int Lifetimes::make(LivingArray array) {
+  const auto index = static_cast<int>(arrays_.size());
+  int before = -1;
+  if (array.name >= 0) {
+    const auto name = static_cast<std::size_t>(array.name);
+    if (name >= latest_.size()) latest_.resize(name + 1, -1);
+    before = std::exchange(latest_[name], index);
+  }
+  before_.push_back(before);
   arrays_.push_back(std::move(array));
-  return static_cast<int>(arrays_.size()) - 1;
+  return index;
 }
 
-int Lifetimes::latest(std::string_view name) const {
-  for (std::size_t i = arrays_.size(); i-- > 0;)
-    if (arrays_[i].name == name) return static_cast<int>(i);
-  return -1;
+int Lifetimes::latest(int name) const {
+  const auto at = static_cast<std::size_t>(name);
+  return at < latest_.size() ? latest_[at] : -1;
 }
 
-int Lifetimes::find(std::string_view name, const Sharding& layout) const {
+int Lifetimes::find(int name, const Cuts& layout) const {
   int fits = -1;
-  for (std::size_t i = arrays_.size(); i-- > 0;) {
-    if (arrays_[i].name != name) continue;
-    if (same_cuts(arrays_[i].layout, layout)) return static_cast<int>(i);
-    const bool smaller = fits < 0 || arrays_[i].bytes < at(fits).bytes;
-    if (smaller && only_slices(summed(arrays_[i].layout), summed(layout)))
-      fits = static_cast<int>(i);
+  for (int i = latest(name); i >= 0; i = before_[static_cast<std::size_t>(i)]) {
+    if (at(i).layout.dims == layout.dims) return i;
+    const bool smaller = fits < 0 || at(i).bytes < at(fits).bytes;
+    if (smaller && cut_from(at(i).layout.dims, layout.dims)) fits = i;
   }
   return fits;
 }

@@ -9,10 +9,10 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/units.h"
+#include "ir/cluster.h"
 #include "ir/notation.h"
 #include "ir/op_graph.h"
 
@@ -24,9 +24,19 @@ enum class Sharing : std::uint8_t {
   in_place  // written over the array it comes from, unless that is still read
 };
 
+// A layout in short. Axes of one device are left out, for they cut nothing: no collective brings an
+// array from one such layout to another.
+struct Cuts {
+  std::string dims;  // of each dim the numbers of its mesh axes from 1, major first, then a 0
+  std::string sums;  // of the axes that it is a partial sum over, ascending
+};
+Cuts cuts_of(const Mesh& mesh, const Sharding& layout);
+// Whether `to` can be cut from an array that is cut like `from`; the dims of Cuts.
+bool cut_from(const std::string& from, const std::string& to);
+
 struct LivingArray {
-  std::string name;
-  Sharding layout;
+  int name = 0;  // its number; below 0: nobody asks for it
+  Cuts layout;
   MemoryKind kind = MemoryKind::activations;
   Bytes bytes;          // of one device
   int made = 0;         // position of the task that makes it
@@ -50,8 +60,8 @@ class Lifetimes {
   int make(LivingArray array);  // its index
   // The latest array of that name with these cuts, else the smallest that they can be cut from; -1
   // when there is none. Partial sums are as large as sums.
-  int find(std::string_view name, const Sharding& layout) const;
-  int latest(std::string_view name) const;
+  int find(int name, const Cuts& layout) const;
+  int latest(int name) const;
   void read(int array, int at);
   const LivingArray& at(int array) const { return arrays_[static_cast<std::size_t>(array)]; }
   LivingArray& operator[](int array) { return arrays_[static_cast<std::size_t>(array)]; }
@@ -60,6 +70,8 @@ class Lifetimes {
 
  private:
   std::vector<LivingArray> arrays_;
+  std::vector<int> before_;  // [array] the one before it of its name, or -1
+  std::vector<int> latest_;  // [name] index of an array, or -1
 };
 
 }  // namespace shardsim

@@ -73,7 +73,6 @@ const Lines kTiny = {"cluster.topology=ring:2", "mesh={X: [x]}", "dims={B: 1, T:
 TEST_CASE("lifetimes: aliases share a buffer, writers need it for themselves") {
   const auto array = [](int made, int last, int from, Sharing sharing) {
     LivingArray a;
-    a.name = "A";
     a.bytes = Bytes{8};
     a.made = made;
     a.last = last;
