@@ -32,43 +32,15 @@ WantedAlgorithms::WantedAlgorithms(const RunSpec& spec, std::vector<Problem>& pr
 }
 
 AlgorithmChoice WantedAlgorithms::pick(const CollectiveCall& call, const Cluster& cluster,
-                                       std::vector<Problem>& problems) const {
-  const Call asked{call.ask.kind, call.ask.bytes, call.axes, call.ask.targets};
-  const auto known = picked_.find(asked);
-  if (known != picked_.end()) return known->second;
-  AlgorithmChoice choice = find(call, cluster, problems);
-  if (choice.row != nullptr) picked_.emplace(asked, choice);
-  return choice;
-}
-
-AlgorithmChoice WantedAlgorithms::find(const CollectiveCall& call, const Cluster& cluster,
+                                       std::size_t number, PlanMemo& memo,
                                        std::vector<Problem>& problems) const {
   for (const AlgorithmSpec& entry : spec_.collectives) {
     if (entry.kind == to_text(call.ask.kind)) {
       return pick_algorithm(entry.algorithm.value, call, cluster, entry.algorithm.pos, problems);
     }
   }
-  return pick_algorithm("auto", call, cluster, {}, problems);
-}
-
-void WantedAlgorithms::pick_all(const Prepared& run, LayerPlan& plan,
-                                std::vector<Problem>& problems) const {
-  std::vector<Problem> found;
-  for (const ShardedStatement& step : plan.sharded.steps) {
-    for (const auto* list : {&step.before, &step.after}) {
-      for (const ShardedCollective& collective : *list) {
-        const CollectiveCall call = call_of(collective, run.mesh);
-        plan.choices.push_back(pick(call, run.cluster, found));
-      }
-    }
-  }
-  for (const Problem& p :
-       found) {  // the same choice fails for every collective of its kind: say it once
-    const bool said = std::any_of(problems.begin(), problems.end(), [&](const Problem& q) {
-      return q.message == p.message && q.pos.line == p.pos.line;
-    });
-    if (!said) problems.push_back(p);
-  }
+  return memo.best({number, call.ask.kind, call.ask.bytes, call.axes, call.ask.targets},
+                   [&] { return pick_algorithm("auto", call, cluster, {}, problems); });
 }
 
 namespace {
@@ -91,6 +63,18 @@ std::vector<Chosen<std::string>> tensors_of_ends(const RunSpec& spec, bool of_en
   return found;
 }
 
+std::optional<Layer> layer_of(const ModelSpec& model, const BatchSpec& batch, int sequences,
+                              PlanMemo& memo) {
+  std::vector<Problem> problems;
+  const std::vector<NamedDim> dims = model_dims(model, batch, sequences, problems);
+  if (!problems.empty()) return std::nullopt;
+  return memo.layer(model, dims, [&]() -> std::optional<Layer> {
+    Layer made = make_layer(model, batch, sequences, problems);
+    if (!problems.empty()) return std::nullopt;
+    return made;
+  });
+}
+
 LayerPlanner::LayerPlanner(const RunSpec& spec, const WantedAlgorithms& wanted, PlanMemo& memo,
                            Prepared& run, std::vector<Problem>& problems)
     : spec_(spec),
@@ -98,8 +82,8 @@ LayerPlanner::LayerPlanner(const RunSpec& spec, const WantedAlgorithms& wanted, 
       memo_(memo),
       run_(run),
       problems_(problems),
-      prices_(run.cluster, run.mesh, run.rates),
-      cluster_(memo.cluster(run.cluster)) {}
+      cluster_(memo.cluster(run.cluster)),
+      prices_(memo.prices(cluster_, run.cluster, run.mesh, run.rates)) {}
 
 void LayerPlanner::forward() {
   const ShardInput asked = input(run_);
@@ -121,10 +105,9 @@ void LayerPlanner::end(const EndRow& row, bool& first) {
   LayerPlan& plan = run_.ends.emplace_back();
   plan.kind = row.kind;
   const ModelSpec model = end_model(spec_.model_spec, row);
-  const std::vector<Statement> statements =
-      parse_model(model, spec_.batch, run_.mesh.names(), problems_);
-  std::vector<NamedDim> dims = model_dims(model, spec_.batch, run_.batch.sequences, problems_);
-  plan.layer = layer_from(statements, std::move(dims), problems_);
+  std::optional<Layer> known = layer_of(model, spec_.batch, run_.batch.sequences, memo_);
+  plan.layer =
+      known ? std::move(*known) : make_layer(model, spec_.batch, run_.batch.sequences, problems_);
   widen_loss(plan.layer);
   std::vector<Chosen<std::string>> own;
   for (const Chosen<std::string>& entry : tensors_of_ends(spec_, true))
@@ -166,9 +149,28 @@ ShardInput LayerPlanner::input(LayerPlan& plan) {
 
 void LayerPlanner::choose(LayerPlan& plan, const std::string& question) {
   const std::size_t before = unsuited_.size();
-  wanted_.pick_all(run_, plan, unsuited_);
+  pick_all(plan);
   plan.question = question;
   if (unsuited_.size() == before) memo_.keep_again(question, plan);
+}
+
+AlgorithmChoice LayerPlanner::pick(const ShardedCollective& collective,
+                                   std::vector<Problem>& problems) const {
+  return wanted_.pick(call_of(collective, run_.mesh), run_.cluster, cluster_, memo_, problems);
+}
+
+void LayerPlanner::pick_all(LayerPlan& plan) {
+  std::vector<Problem> found;
+  for (const ShardedStatement& step : plan.sharded.steps) {
+    for (const auto* list : {&step.before, &step.after})
+      for (const ShardedCollective& c : *list) plan.choices.push_back(pick(c, found));
+  }
+  for (const Problem& p : found) {  // the same choice fails for every collective of its kind
+    const bool said = std::any_of(unsuited_.begin(), unsuited_.end(), [&](const Problem& q) {
+      return q.message == p.message && q.pos.line == p.pos.line;
+    });
+    if (!said) unsuited_.push_back(p);
+  }
 }
 
 bool LayerPlanner::take(const std::string& question, LayerPlan& plan) const {

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "base/problem.h"
@@ -24,24 +23,21 @@ class WantedAlgorithms {
  public:
   WantedAlgorithms(const RunSpec& spec, std::vector<Problem>& problems);
 
-  // The same calls come again and again in a layer. REQUIRES: of one cluster.
-  AlgorithmChoice pick(const CollectiveCall& call, const Cluster& cluster,
-                       std::vector<Problem>& problems) const;
-  // For all collectives of the plan; what does not suit is said once.
-  void pick_all(const Prepared& run, LayerPlan& plan, std::vector<Problem>& problems) const;
+  // The same calls come again and again, in a layer and in runs. `number`: of the cluster.
+  AlgorithmChoice pick(const CollectiveCall& call, const Cluster& cluster, std::size_t number,
+                       PlanMemo& memo, std::vector<Problem>& problems) const;
 
  private:
-  using Call = std::tuple<Collective, Bytes, std::vector<int>, std::vector<int>>;
-
-  AlgorithmChoice find(const CollectiveCall& call, const Cluster& cluster,
-                       std::vector<Problem>& problems) const;
-
   const RunSpec& spec_;
-  mutable std::map<Call, AlgorithmChoice> picked_;
 };
 
 // Entries of tensors: that speak of the ends of the model, or the others.
 std::vector<Chosen<std::string>> tensors_of_ends(const RunSpec& spec, bool of_ends);
+
+// The layer of a model file's statements, made once for all runs; nothing where there are problems.
+// REQUIRES: no layouts stand in them.
+std::optional<Layer> layer_of(const ModelSpec& model, const BatchSpec& batch, int sequences,
+                              PlanMemo& memo);
 
 class LayerPlanner {
  public:
@@ -55,12 +51,16 @@ class LayerPlanner {
   void backward();
   // Appends an end to the run's. `first`: what the presets lack has not been said.
   void end(const EndRow& row, bool& first);
+  // An algorithm for a collective of the run.
+  AlgorithmChoice pick(const ShardedCollective& collective, std::vector<Problem>& problems) const;
   // Algorithms that do not suit, once all layers are planned.
   void say_unsuited();
 
  private:
   ShardInput input(LayerPlan& plan);
   void choose(LayerPlan& plan, const std::string& question);
+  // For all collectives of the plan; what does not suit is said once.
+  void pick_all(LayerPlan& plan);
   // Whether it is known.
   bool take(const std::string& question, LayerPlan& plan) const;
   std::string collectives() const;  // what the user says of their algorithms
@@ -70,8 +70,8 @@ class LayerPlanner {
   PlanMemo& memo_;
   Prepared& run_;
   std::vector<Problem>& problems_;
-  PriceBook prices_;
   std::size_t cluster_;
+  PriceBook& prices_;
   std::string question_;  // of the layers' both passes
   std::vector<Problem> unsuited_;
 };

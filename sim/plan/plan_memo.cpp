@@ -1,5 +1,6 @@
 #include "plan/plan_memo.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -10,24 +11,27 @@ namespace {
 
 constexpr std::size_t kMostPlans = 512;  // of some 50 KB each
 constexpr std::size_t kMostAsked = 100'000;
+constexpr std::size_t kMostBooks = 32;
+constexpr int kMostRunsOfBook = 200;  // of which each may ask for what is new, some 10 KB
 
 // Structures as bytes. They are taken apart by name, so that none gets a member that is left out
 // here without the compiler saying so.
 class Bytewise {
  public:
+  Bytewise() { bytes_.reserve(4096); }
   std::string take() { return std::move(bytes_); }
 
   template <class T>
   requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   void add(T value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
   void add(std::string_view text) {
-    add(text.size());
+    count(text.size());
     bytes_ += text;
   }
   void add(const std::string& text) { add(std::string_view(text)); }
   template <class T>
   void add(const std::vector<T>& list) {
-    add(list.size());
+    count(list.size());
     for (const auto& one : list) add(one);
   }
   template <class Tag>
@@ -98,6 +102,13 @@ class Bytewise {
   }
 
  private:
+  // Most are small: one byte.
+  void count(std::size_t size) {
+    constexpr std::size_t kMany = 255;
+    bytes_ += static_cast<char>(std::min(size, kMany));
+    if (size >= kMany) add(size);
+  }
+
   template <class... T>
   void all(const T&... members) {
     (add(members), ...);
@@ -121,6 +132,39 @@ void PlanMemo::keep(const std::string& question, const LayerPlan& plan) {
 void PlanMemo::keep_again(const std::string& question, const LayerPlan& plan) {
   if (!asked_once_.insert(std::hash<std::string>{}(question)).second) return keep(question, plan);
   if (asked_once_.size() >= kMostAsked) asked_once_.clear();
+}
+
+PriceBook& PlanMemo::prices(std::size_t number, const Cluster& cluster, const Mesh& mesh,
+                            const ChipRates& rates) {
+  Bytewise bytes;
+  bytes.add(number);
+  bytes.add(mesh);
+  bytes.add(rates);
+  const std::string question = bytes.take();
+  auto known = prices_.find(question);
+  if (known != prices_.end() && known->second.runs >= kMostRunsOfBook) {
+    prices_.erase(known);
+    known = prices_.end();
+  }
+  if (known == prices_.end()) {
+    if (prices_.size() >= kMostBooks) prices_.clear();
+    known = prices_.emplace(question, Prices{PriceBook(cluster, mesh, rates)}).first;
+  }
+  ++known->second.runs;
+  return known->second.book;
+}
+
+// Where statements stand is part of it: problems of a plan are told there.
+std::string PlanMemo::question_of_layer(const ModelSpec& model, const std::vector<NamedDim>& dims) {
+  Bytewise bytes;
+  for (const Chosen<std::string>& line : model.statements) {
+    bytes.add(line.value);
+    bytes.add(line.pos.line);
+    bytes.add(line.pos.column);
+    if (line.pos.source) bytes.add(line.pos.source->name);
+  }
+  bytes.add(dims);
+  return bytes.take();
 }
 
 std::string question_of(const ShardInput& input, std::size_t cluster) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/must.h"
 #include "plan/check_dims.h"
@@ -48,9 +50,21 @@ LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems) {
 
 namespace {
 
+// Sets batch and layer, where that is without problems.
+bool take_layer(const RunSpec& spec, PlanMemo& memo, Prepared& run) {
+  if (spec.model_spec.inlined) return false;
+  std::vector<Problem> problems;
+  run.batch = split_batch(spec.batch, spec.sharding, run.mesh, problems, axes_of_dim({}, "B"));
+  if (!problems.empty()) return false;
+  std::optional<Layer> layer = layer_of(spec.model_spec, spec.batch, run.batch.sequences, memo);
+  if (layer) run.layer = std::move(*layer);
+  return layer.has_value();
+}
+
 // Sets batch and, if it can be read, layer; returns the layouts that stand in its statements.
-std::vector<ArrayExpr> read_layer(const RunSpec& spec, Prepared& run,
+std::vector<ArrayExpr> read_layer(const RunSpec& spec, PlanMemo& memo, Prepared& run,
                                   std::vector<Problem>& problems) {
+  if (take_layer(spec, memo, run)) return {};
   const std::size_t before = problems.size();
   const ModelSpec& model = spec.model_spec;
   const std::vector<Statement> statements =
@@ -226,7 +240,7 @@ Prepared prepare(const RunSpec& spec, PlanMemo& memo) {
   run.overlap = make_overlap(spec, run.mesh, problems);
   check_stages(spec.schedule, run.layers, ends, run.mesh, problems);
 
-  const std::vector<ArrayExpr> stated = read_layer(spec, run, problems);
+  const std::vector<ArrayExpr> stated = read_layer(spec, memo, run, problems);
   if (run.layer.statements.empty()) throw ConfigError(std::move(problems));
 
   take_apart(spec.sharding, run.layer, run.mesh, run.cluster);
@@ -257,7 +271,7 @@ Prepared prepare(const RunSpec& spec, PlanMemo& memo) {
   if (!problems.empty()) throw ConfigError(std::move(problems));
   plan_stages(spec, pipeline, run, problems);
   for (const ShardedCollective& gather : run.boundary.gather)
-    run.boundary.choices.push_back(wanted.pick(call_of(gather, run.mesh), run.cluster, problems));
+    run.boundary.choices.push_back(planner.pick(gather, problems));
   if (problems.empty()) check_overlap_needs(spec, run, problems);
   if (problems.empty()) check_memory_limit(spec, run, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));

@@ -87,6 +87,15 @@ PriceBook::PermutePrice PriceBook::permute_price(const std::vector<Exchange>& pa
   return {of_byte, std::max(Seconds{}, one - kBlock * of_byte)};
 }
 
+const ReshardPath* PriceBook::way(const std::string& question) const {
+  const auto known = ways_.find(question);
+  return known == ways_.end() ? nullptr : &known->second;
+}
+
+void PriceBook::keep_way(const std::string& question, const ReshardPath& path) {
+  ways_.insert_or_assign(question, path);
+}
+
 Seconds PriceBook::collective(const ShardedCollective& c) {
   if (c.kind == Collective::collective_permute) {
     return permute(exchanges(mesh_, c.before, c.after), c.bytes / mesh_.size_of(c.axes));

@@ -5,7 +5,8 @@
 //   PriceBook pricing(cluster, mesh, rates);
 //   pricing.collective(Collective::all_gather, {"X"}, Bytes{64e6});     // seconds
 //
-// Answers are kept: a search asks for the same few again and again.
+// Answers are kept: a search asks for the same few again and again; and so are the ways that
+// searches have found (plan/reshard.h), for arrays of one shape move alike.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "ir/sharded_layer.h"
 #include "plan/cost.h"
 #include "plan/exchange.h"
+#include "plan/reshard_moves.h"
 
 namespace shardsim {
 
@@ -47,6 +49,11 @@ class PriceBook {
   BytesPerSec ingress(std::span<const int> axes);
   BytesPerSec slowest_link();
 
+  // A way found by these prices; nullptr: not kept. `question`: all that the search depended on
+  // beside them. Holds until the next call of keep_way().
+  const ReshardPath* way(const std::string& question) const;
+  void keep_way(const std::string& question, const ReshardPath& path);
+
  private:
   BytesPerSec ingress_of(std::span<const int> axes) const;
   BytesPerSec slowest() const;
@@ -63,6 +70,7 @@ class PriceBook {
   std::unordered_map<std::string, PermutePrice> permutes_;
   std::map<std::uint64_t, BytesPerSec> ingress_;  // by mask of mesh axes
   std::optional<BytesPerSec> slowest_;
+  std::unordered_map<std::string, ReshardPath> ways_;
 };
 
 }  // namespace shardsim

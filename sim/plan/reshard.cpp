@@ -145,22 +145,49 @@ ReshardScope scope_of(const ReshardTask& task, PackedLayout from, PackedLayout t
   return scope;
 }
 
+// All that a search depends on beside the mesh and its prices.
+std::string question_of(const ReshardTask& task, PackedLayout from, PackedLayout to,
+                        ReshardFreedom freedom) {
+  std::string bytes;
+  const auto add = [&](const auto& value) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  add(from);
+  add(to);
+  add(freedom);
+  add(task.array.element_bytes);
+  for (const DimLayout& dim : task.from.dims) add(task.layer.dim_size(dim.dim));
+  return bytes;
+}
+
+ReshardPlan along(const ReshardTask& task, const ReshardPath& path) {
+  ReshardPlan plan;
+  for (const auto& [before, step] : path) {
+    if (!reshard_primitives()[static_cast<std::size_t>(step.row)].kind) continue;
+    append(plan, task, collective_of(task, step, before));
+  }
+  return plan;
+}
+
 std::optional<ReshardPlan> search(const ReshardTask& task, ReshardFreedom freedom) {
   const Mesh& mesh = task.mesh();
   const std::optional<PackedLayout> from = pack(mesh, task.from);
   const std::optional<PackedLayout> to = pack(mesh, task.to);
   if (!from || !to) return std::nullopt;
+  const std::string question = question_of(task, *from, *to, freedom);
+  if (const ReshardPath* known = task.pricing.way(question)) return along(task, *known);
   ReshardScope scope = scope_of(task, *from, *to, freedom);
   if (mesh.axes.size() > kAllAxes) narrow(scope, task, *from);
-  ReshardPlan plan;
+  std::vector<std::string> warnings;
   const SearchResult found = std::popcount(scope.usable) > kAllAxes
-                                 ? search_many(task, scope, *from, freedom, plan.warnings)
+                                 ? search_many(task, scope, *from, freedom, warnings)
                                  : find_path(task, scope, *from, {});
   if (!found.path) return std::nullopt;
-  for (const auto& [before, step] : *found.path) {
-    if (!reshard_primitives()[static_cast<std::size_t>(step.row)].kind) continue;
-    append(plan, task, collective_of(task, step, before));
-  }
+  // The cheapest of all; warnings name the array.
+  const bool certain = !found.given_up && !std::isfinite(task.most / Seconds{1});
+  if (certain && warnings.empty()) task.pricing.keep_way(question, *found.path);
+  ReshardPlan plan = along(task, *found.path);
+  plan.warnings = std::move(warnings);
   return plan;
 }
 
@@ -292,7 +319,8 @@ bool only_slices(const Sharding& from, const Sharding& to) {
 
 Sharding whole(const std::vector<std::string>& dims) {
   Sharding result;
-  for (const std::string& dim : dims) result.dims.push_back({dim, {}});
+  result.dims.reserve(dims.size());
+  for (const std::string& dim : dims) result.dims.emplace_back().dim = dim;
   return result;
 }
 

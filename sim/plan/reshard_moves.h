@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/cluster.h"
@@ -63,6 +64,9 @@ struct ReshardStep {
   int dim = -1;     // that loses (or, reduce-scatter and slice, gets) them
   int to_dim = -1;  // all-to-all
 };
+
+// Steps, each with the layout it starts from.
+using ReshardPath = std::vector<std::pair<PackedLayout, ReshardStep>>;
 
 struct ReshardScope {
   const Mesh& mesh;

@@ -39,9 +39,6 @@ Bytes reshard_bytes(Collective kind, Bytes sent, Bytes after, int group);
 ShardedCollective collective_of(const ReshardTask& task, const ReshardStep& step,
                                 PackedLayout before);
 
-// Steps, each with the layout it starts from.
-using ReshardPath = std::vector<std::pair<PackedLayout, ReshardStep>>;
-
 struct SearchLimits {
   std::size_t layouts = 500;       // that may be settled
   std::size_t permutations = 200;  // that may be priced, of
