@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/must.h"
 #include "plan/attention_plans.h"
 #include "plan/backward_gradients.h"
@@ -26,11 +27,14 @@ ShardedStatement new_step(StatementKind kind, std::string text) {
 }
 
 // Work, contribution and the step itself.
-void finish(Backward& b, ShardedStatement step, const std::vector<Read>& reads, int target_tensor,
+void finish(Backward& b, ShardedStatement step, std::vector<Read> reads, int target_tensor,
             StepWork work = {}) {
-  for (const Read& read : reads) {
-    step.operand_names.push_back(read.name);
-    step.operands.push_back(read.layout);
+  step.operand_names.reserve(reads.size());
+  step.operands.reserve(reads.size());
+  work.element_bytes.reserve(reads.size() + 1);
+  for (Read& read : reads) {
+    step.operand_names.push_back(std::move(read.name));
+    step.operands.push_back(std::move(read.layout));
     work.element_bytes.push_back(read.element_bytes);
   }
   step.out_name = gradient_name(b, target_tensor);
@@ -38,6 +42,18 @@ void finish(Backward& b, ShardedStatement step, const std::vector<Read>& reads, 
   if (step.kind != StatementKind::add) add_work(b.in.layer, b.in.mesh, work, step);
   contribute(b, target_tensor, step);
   b.out.steps.push_back(std::move(step));
+}
+
+std::vector<Read> reads_of(Read first) {
+  std::vector<Read> reads;
+  reads.reserve(4);
+  reads.push_back(std::move(first));
+  return reads;
+}
+std::vector<Read> reads_of(Read first, Read second) {
+  std::vector<Read> reads = reads_of(std::move(first));
+  reads.push_back(std::move(second));
+  return reads;
 }
 
 // A weight that is gathered again moves for the same case as in the forward pass.
@@ -86,17 +102,15 @@ void einsum_adjoint(Backward& b, const LayerStatement& st, const ShardedStatemen
   const std::string da = gradient_name(b, wanted);
   const std::string& name = tensor(b, other).name;
   ShardedStatement step =
-      new_step(StatementKind::einsum, i == 0 ? fmt::format("{} = {} * {}", da, dc, name)
-                                             : fmt::format("{} = {} * {}", da, name, dc));
-  const Sharding dc_before = gradient(b, st.out).copies.back();
-  const Sharding other_before = b.copies[static_cast<std::size_t>(other)].back();
-  const Read cotangent = read_gradient(b, st.out, forward.out, step);
-  const Read factor = read_array(b, other, forward.operands[1 - i], step);
+      new_step(StatementKind::einsum, i == 0 ? concat({da, " = ", dc, " * ", name})
+                                             : concat({da, " = ", name, " * ", dc}));
   Einsum einsum;
+  einsum.in[0].layout = gradient(b, st.out).copies.back();
+  einsum.in[1].layout = b.copies[static_cast<std::size_t>(other)].back();
+  Read cotangent = read_gradient(b, st.out, forward.out, step);
+  Read factor = read_array(b, other, forward.operands[1 - i], step);
   einsum.in[0].array = {dc, cotangent.element_bytes};
-  einsum.in[0].layout = dc_before;
   einsum.in[1].array = {name, factor.element_bytes};
-  einsum.in[1].layout = other_before;
   einsum.out = {da, gradient_bytes(b, wanted)};
   einsum.out_dims = tensor(b, wanted).dims;
   if (i == 1) std::swap(einsum.in[0], einsum.in[1]);
@@ -104,18 +118,17 @@ void einsum_adjoint(Backward& b, const LayerStatement& st, const ShardedStatemen
   name_regather_cases(name, step);
   step.out = einsum_output(b.in.mesh, cotangent.layout, factor.layout, einsum.out_dims);
   spread_summed_dims(forward.operands[i], step.out);
-  if (i == 0) return finish(b, std::move(step), {cotangent, factor}, wanted);
-  finish(b, std::move(step), {factor, cotangent}, wanted);
+  if (i == 1) std::swap(cotangent, factor);
+  finish(b, std::move(step), reads_of(std::move(cotangent), std::move(factor)), wanted);
 }
 
 void add_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
                  std::size_t i) {
-  ShardedStatement step =
-      new_step(StatementKind::add,
-               fmt::format("{} = {}", gradient_name(b, st.in[i]), gradient_name(b, st.out)));
-  const Read cotangent = read_gradient(b, st.out, forward.out, step);
+  ShardedStatement step = new_step(
+      StatementKind::add, concat({gradient_name(b, st.in[i]), " = ", gradient_name(b, st.out)}));
+  Read cotangent = read_gradient(b, st.out, forward.out, step);
   step.out = dual(forward.operands[i]);
-  finish(b, std::move(step), {cotangent}, st.in[i]);
+  finish(b, std::move(step), reads_of(std::move(cotangent)), st.in[i]);
 }
 
 // The inverse reshape: the gradient has the rows that its device read.
@@ -123,9 +136,9 @@ void reshape_adjoint(Backward& b, const LayerStatement& st, const ShardedStateme
   ShardedStatement step =
       new_step(StatementKind::reshape, fmt::format("{} = {}({})", gradient_name(b, st.in[0]),
                                                    st.function, gradient_name(b, st.out)));
-  const Read cotangent = read_gradient(b, st.out, forward.out, step);
+  Read cotangent = read_gradient(b, st.out, forward.out, step);
   step.out = dual(forward.operands[0]);
-  finish(b, std::move(step), {cotangent}, st.in[0]);
+  finish(b, std::move(step), reads_of(std::move(cotangent)), st.in[0]);
 }
 
 void elementwise_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
@@ -134,16 +147,16 @@ void elementwise_adjoint(Backward& b, const LayerStatement& st, const ShardedSta
   const std::string dc = gradient_name(b, st.out);
   const std::string da = gradient_name(b, st.in[i]);
   const bool gated = st.kind == StatementKind::gated;
-  std::string text = fmt::format("{} = {}'({}) * {}", da, st.function, in, dc);
-  if (gated && i == 0) text += fmt::format(" * {}", tensor(b, st.in[1]).name);
-  if (gated && i == 1) text = fmt::format("{} = {}({}) * {}", da, st.function, in, dc);
+  std::string text = concat({da, " = ", st.function, "'(", in, ") * ", dc});
+  if (gated && i == 0) text += " * " + tensor(b, st.in[1]).name;
+  if (gated && i == 1) text = concat({da, " = ", st.function, "(", in, ") * ", dc});
   ShardedStatement step = new_step(st.kind, std::move(text));
-  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  std::vector<Read> reads = reads_of(read_gradient(b, st.out, forward.out, step));
   reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
   if (gated && i == 0) reads.push_back(read_array(b, st.in[1], forward.operands[1], step));
   step.out = dual(forward.operands[i]);
   if (gated && i == 0) step.out.unreduced = forward.operands[1].unreduced;
-  finish(b, std::move(step), reads, st.in[i]);
+  finish(b, std::move(step), std::move(reads), st.in[i]);
 }
 
 // The gradient of a factor of rows is summed over every dim of theirs that it lacks: partial sums
@@ -167,7 +180,7 @@ void normalize_adjoint(Backward& b, const LayerStatement& st, const ShardedState
       fmt::format("{} = sums of {} and {} over {}", da, dc, x, st.over_dim),
       fmt::format("{} = sum of {} * {}({})", da, dc, st.function, x)};
   ShardedStatement step = new_step(StatementKind::normalize, texts[i]);
-  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  std::vector<Read> reads = reads_of(read_gradient(b, st.out, forward.out, step));
   const bool exponentials = takes_maximum(st);
   if (i > 0 || exponentials) reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
   reads.push_back(read_array(b, st.in[1], forward.operands[1], step));
@@ -176,7 +189,7 @@ void normalize_adjoint(Backward& b, const LayerStatement& st, const ShardedState
   }
   step.out = i == 0 ? forward.operands[0]
                     : summed_gradient(forward.operands[0], forward.operands[i], b.in.mesh);
-  finish(b, std::move(step), reads, st.in[i]);
+  finish(b, std::move(step), std::move(reads), st.in[i]);
 }
 
 // The gradient goes to where the maximum was; where several elements are the maximum, to each.
@@ -186,20 +199,20 @@ void reduce_adjoint(Backward& b, const LayerStatement& st, const ShardedStatemen
   ShardedStatement step =
       new_step(StatementKind::reduce,
                fmt::format("d{} = {} where {} is {}", x, dc, x, tensor(b, st.out).name));
-  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  std::vector<Read> reads = reads_of(read_gradient(b, st.out, forward.out, step));
   reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
   reads.push_back(read_array(b, st.out, dual(forward.out), step));
   step.out = forward.operands[0];
-  finish(b, std::move(step), reads, st.in[0]);
+  finish(b, std::move(step), std::move(reads), st.in[0]);
 }
 
 void cast_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward) {
   ShardedStatement step =
       new_step(StatementKind::cast,
                fmt::format("{} = cast({})", gradient_name(b, st.in[0]), gradient_name(b, st.out)));
-  const Read cotangent = read_gradient(b, st.out, forward.out, step);
+  Read cotangent = read_gradient(b, st.out, forward.out, step);
   step.out = dual(forward.operands[0]);
-  finish(b, std::move(step), {cotangent}, st.in[0]);
+  finish(b, std::move(step), reads_of(std::move(cotangent)), st.in[0]);
 }
 
 void sums_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward) {
@@ -207,12 +220,12 @@ void sums_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement&
   const std::string ds = gradient_name(b, st.out);
   ShardedStatement step =
       new_step(StatementKind::sums, fmt::format("d{} += sums'({}) * {}", x, x, ds));
-  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  std::vector<Read> reads = reads_of(read_gradient(b, st.out, forward.out, step));
   for (std::size_t i = 0; i < st.in.size(); ++i) {
     reads.push_back(read_array(b, st.in[i], forward.operands[i], step));
   }
   step.out = forward.operands[0];
-  finish(b, std::move(step), reads, st.in[0]);
+  finish(b, std::move(step), std::move(reads), st.in[0]);
 }
 
 void norm_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
@@ -223,7 +236,7 @@ void norm_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement&
       StatementKind::norm, i == 0 ? fmt::format("d{} = {}'({}) * {}", x, st.function, x, dc)
                                   : fmt::format("{} = sum of {} * {}({})",
                                                 gradient_name(b, st.in[1]), dc, st.function, x));
-  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+  std::vector<Read> reads = reads_of(read_gradient(b, st.out, forward.out, step));
   reads.push_back(read_array(b, st.in[0], forward.operands[0], step));
   if (i == 0) {
     if (st.in.size() > 1) reads.push_back(read_array(b, st.in[1], forward.operands[1], step));
@@ -231,7 +244,7 @@ void norm_adjoint(Backward& b, const LayerStatement& st, const ShardedStatement&
   } else {
     step.out = summed_gradient(forward.operands[0], forward.operands[1], b.in.mesh);
   }
-  finish(b, std::move(step), reads, st.in[i]);
+  finish(b, std::move(step), std::move(reads), st.in[i]);
 }
 
 // Key/value heads that are copied along an axis serve a part of their query heads on each device,
@@ -251,10 +264,10 @@ void attention_adjoint(Backward& b, const LayerStatement& st, const ShardedState
   constexpr double kShares[] = {1.0, 0.5, 0.5};  // of the forward flops: dQ, dK, dV
   ShardedStatement step =
       new_step(StatementKind::attention,
-               fmt::format("{} = attention'({}, {}, {}, {})", gradient_name(b, st.in[i]),
-                           gradient_name(b, st.out), tensor(b, st.in[0]).name,
-                           tensor(b, st.in[1]).name, tensor(b, st.in[2]).name));
-  std::vector<Read> reads = {read_gradient(b, st.out, forward.out, step)};
+               concat({gradient_name(b, st.in[i]), " = attention'(", gradient_name(b, st.out), ", ",
+                       tensor(b, st.in[0]).name, ", ", tensor(b, st.in[1]).name, ", ",
+                       tensor(b, st.in[2]).name, ")"}));
+  std::vector<Read> reads = reads_of(read_gradient(b, st.out, forward.out, step));
   for (std::size_t k = 0; k < 3; ++k) {
     reads.push_back(read_array(b, st.in[k], forward.operands[k], step));
   }
@@ -263,7 +276,7 @@ void attention_adjoint(Backward& b, const LayerStatement& st, const ShardedState
   work.attention_share = kShares[i] * b.in.attention->share(st.causal);
   work.imbalance = attention_imbalance(b.in, st.causal, forward.operands[0]);
   work.scores = b.in.attention->backward[i];
-  finish(b, std::move(step), reads, st.in[i], std::move(work));
+  finish(b, std::move(step), std::move(reads), st.in[i], std::move(work));
 }
 
 void adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forward,
@@ -297,18 +310,22 @@ void adjoint(Backward& b, const LayerStatement& st, const ShardedStatement& forw
 // all of them when the forward pass runs again with its collectives.
 void collect_copies(Backward& b) {
   const auto count = static_cast<int>(b.in.layer.tensors.size());
-  for (int t = 0; t < count; ++t) {
-    b.copies.push_back({b.out.held[static_cast<std::size_t>(t)]});
-  }
+  b.copies.reserve(b.out.held.size());
+  for (int t = 0; t < count; ++t) b.copies.emplace_back(1, b.out.held[static_cast<std::size_t>(t)]);
   for (const ShardedStatement& step : b.out.steps) {
     for (const ShardedCollective& c : step.before) {
       const int t = b.in.layer.tensor(c.tensor);
       must(t >= 0, "forward collectives move tensors of the layer");
       const bool again = b.in.recompute != nullptr && b.in.recompute->collectives;
       const bool freed = !again && b.in.layouts.regathers(b.in.layer, t);
-      const Sharding left = freed ? b.in.layouts.kept_after_forward(b.in.layer, t) : c.after;
+      std::vector<Sharding>& copies = b.copies[static_cast<std::size_t>(t)];
+      if (!freed) {
+        copies.push_back(c.after);
+        continue;
+      }
+      Sharding left = b.in.layouts.kept_after_forward(b.in.layer, t);
       // A copy that is cut where others are kept whole leaves nothing of its own.
-      if (only_slices(c.after, left)) b.copies[static_cast<std::size_t>(t)].push_back(left);
+      if (only_slices(c.after, left)) copies.push_back(std::move(left));
     }
   }
 }
@@ -331,7 +348,7 @@ void count_reads(Backward& b) {
 void run_again(Backward& b, std::size_t s) {
   ShardedStatement step = b.out.steps[s];
   step.pass = Pass::backward;
-  step.text = fmt::format("again: {}", step.text);
+  step.text.insert(0, "again: ");
   step.again = true;
   if (!b.in.recompute->collectives) {
     step.before.clear();
@@ -369,11 +386,20 @@ void gather_updates(Backward& b) {
   }
 }
 
+// Every forward step, once more, and an adjoint for each of its operands.
+std::size_t most_steps(const Backward& b) {
+  std::size_t steps = 2 * b.forward_steps;
+  for (const LayerStatement& st : b.in.layer.statements) steps += st.in.size();
+  return steps;
+}
+
 }  // namespace
 
 void append_backward(const ShardInput& input, ShardedLayer& sharded) {
   Backward b{input, sharded, sharded.steps.size(), {}, {}};
   must(b.forward_steps == input.layer.statements.size(), "one forward step for every statement");
+  const std::size_t room = most_steps(b);
+  sharded.steps.reserve(room);
   collect_copies(b);
   count_reads(b);
   const bool all_first = input.recompute != nullptr && input.recompute->collectives;
@@ -384,12 +410,13 @@ void append_backward(const ShardInput& input, ShardedLayer& sharded) {
     const LayerStatement& st = input.layer.statements[s];
     if (!all_first && recomputed(b, s)) run_again(b, s);
     const std::size_t first = sharded.steps.size();
-    const ShardedStatement forward = sharded.steps[s];  // a copy: steps grow meanwhile
+    const ShardedStatement& forward = sharded.steps[s];  // there is room for those that come
     for (const std::size_t i : gradient_order(b, st)) adjoint(b, st, forward, i);
     for (std::size_t k = first; k < sharded.steps.size(); ++k) {
       sharded.steps[k].statement = static_cast<int>(s);
     }
   }
+  must(sharded.steps.size() <= room, "no more steps than forward ones, those again, and adjoints");
   gather_updates(b);
   sharded.padding = padding_of(input, sharded);
   sharded.model_flops = model_flops(input.layer) * 3;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/must.h"
 #include "plan/cost.h"
 #include "plan/reshard.h"
@@ -100,15 +101,17 @@ Sharding accumulated(const Backward& b, int t, const Sharding& part, const Shard
 
 std::string reduction_reason(const Backward& b, int t, const ShardedCollective& c) {
   const int count = b.gradients[static_cast<std::size_t>(t)].contributions;
-  const std::string sum = count > 1 ? fmt::format(" ({} contributions added first)", count) : "";
-  const std::string axes = fmt::format("{}", fmt::join(c.axes, ", "));
+  const std::string sum =
+      count > 1 ? concat({" (", std::to_string(count), " contributions added first)"}) : "";
+  const std::string axes =
+      c.axes.size() == 1 ? c.axes.front() : fmt::format("{}", fmt::join(c.axes, ", "));
   if (c.kind == Collective::reduce_scatter) {
-    return fmt::format("{} is a partial sum over {}{}; it is held cut over {} on {}", c.tensor,
-                       axes, sum, axes, c.dim);
+    return concat({c.tensor, " is a partial sum over ", axes, sum, "; it is held cut over ", axes,
+                   " on ", c.dim});
   }
   if (c.kind == Collective::all_reduce) {
-    return fmt::format("{} is a partial sum over {}{}: every device of {} read the same {}",
-                       c.tensor, axes, sum, axes, tensor(b, t).name);
+    return concat({c.tensor, " is a partial sum over ", axes, sum, ": every device of ", axes,
+                   " read the same ", tensor(b, t).name});
   }
   return fmt::format("{} was cut when it was read; the adjoint of that gathers its gradient",
                      tensor(b, t).name);
@@ -136,7 +139,7 @@ void complete(Backward& b, int t, ShardedStatement& last) {
     move_gradient(b, t, part, kept, false, last);
     move_gradient(b, t, kept, g.held, true, last);
   }
-  g.copies = {g.held};
+  g.copies.assign(1, g.held);
 }
 
 }  // namespace
@@ -168,7 +171,7 @@ Read read_gradient(Backward& b, int t, const Sharding& yielded, ShardedStatement
     }
     g.copies.push_back(need);
   }
-  return {array.name, need, array.element_bytes};
+  return {array.name, std::move(need), array.element_bytes};
 }
 
 namespace {

@@ -139,10 +139,11 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
   }
   if (step.kind == StatementKind::attention) add_scores(layer, mesh, work, step);
   for (const MeshAxis& axis : mesh.axes) {
+    if (axis.size == 1) continue;
     const bool used = uses(step.out, axis.name) ||
                       std::any_of(step.operands.begin(), step.operands.end(),
                                   [&](const Sharding& s) { return uses(s, axis.name); });
-    if (!used && axis.size > 1) step.idle_axes.push_back(axis.name);
+    if (!used) step.idle_axes.push_back(axis.name);
   }
 }
 

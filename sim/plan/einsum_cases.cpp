@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/concat.h"
 #include "plan/einsum.h"
 
 namespace shardsim {
@@ -28,7 +29,7 @@ std::string unmatched(const Sharding& mine, const Sharding& other, const std::st
   for (const std::string& axis : other.find(dim)->axes) {
     if (!has(mine.find(dim)->axes, axis)) left.push_back(axis);
   }
-  return fmt::format("{}", fmt::join(left, ", "));
+  return left.empty() ? "" : fmt::format("{}", fmt::join(left, ", "));
 }
 
 // J_XY and J_YX are of one size, but not the same rows.
@@ -47,7 +48,7 @@ AxisCase single_case(const Einsum& e, const AxisView& v, const std::string& axis
   const std::string& other = e.in[1 - i].array.name;
   switch (v.kind[i]) {
     case DimClass::free:
-      return {axis, 1, fmt::format("cuts {} of {} only, and so of {}", v.dim[i], name, e.out.name)};
+      return {axis, 1, concat({"cuts ", v.dim[i], " of ", name, " only, and so of ", e.out.name})};
     case DimClass::batch:
       if (const std::string left = unmatched(e.in[i].layout, e.in[1 - i].layout, v.dim[i]);
           !left.empty()) {
@@ -56,16 +57,16 @@ AxisCase single_case(const Einsum& e, const AxisView& v, const std::string& axis
                             v.dim[i], name, left, other)};
       }
       return {axis, 1,
-              fmt::format("cuts the batch dim {} of {}; {} keeps its block of it", v.dim[i], name,
-                          other)};
+              concat({"cuts the batch dim ", v.dim[i], " of ", name, "; ", other,
+                      " keeps its block of it"})};
     case DimClass::summed:
       return {
           axis, 0,
-          fmt::format("cuts {} of {}, which is summed there alone: partial sums", v.dim[i], name)};
+          concat({"cuts ", v.dim[i], " of ", name, ", which is summed there alone: partial sums"})};
     case DimClass::contracted:
       break;
   }
-  std::string why = fmt::format("cuts the contracted dim {} of {} only", v.dim[i], name);
+  std::string why = concat({"cuts the contracted dim ", v.dim[i], " of ", name, " only"});
   const std::string left = unmatched(e.in[i].layout, e.in[1 - i].layout, v.dim[i]);
   if (!left.empty()) {
     why += fmt::format(
@@ -89,12 +90,12 @@ AxisCase axis_case(const Einsum& e, const std::string& axis) {
   if (same_shared_dim(v)) {
     const std::string order = other_order(e, v.dim[0], axis);
     if (v.kind[0] == DimClass::batch) {
-      return {axis, 1, fmt::format("cuts the batch dim {} of both{}", v.dim[0], order)};
+      return {axis, 1, concat({"cuts the batch dim ", v.dim[0], " of both", order})};
     }
     return {axis, 3,
-            fmt::format("cuts the contracted dim {} of both: partial sums{}", v.dim[0], order)};
+            concat({"cuts the contracted dim ", v.dim[0], " of both: partial sums", order})};
   }
-  const std::string both = fmt::format("cuts {} of {} and {} of {}", v.dim[0], a, v.dim[1], b);
+  const std::string both = concat({"cuts ", v.dim[0], " of ", a, " and ", v.dim[1], " of ", b});
   if (v.kind[0] == DimClass::contracted || v.kind[1] == DimClass::contracted) {
     const std::size_t i = v.kind[0] == DimClass::contracted ? 0 : 1;
     return {axis, 2,

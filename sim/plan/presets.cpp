@@ -189,9 +189,9 @@ void refine(const Sharding& base, Sharding& layout) {
 
 TensorLayout layout_of(const LayerTensor& tensor, std::span<const ActivePreset> active,
                        const Layer& layer, const Mesh& mesh) {
-  const Sharding plain = whole(tensor.dims);
   const bool stored = tensor.role == TensorRole::parameter;
-  TensorLayout layout{plain, stored || !active.empty(), false, plain, plain};
+  TensorLayout layout{whole(tensor.dims), stored || !active.empty(), false, whole(tensor.dims),
+                      whole(tensor.dims)};
   for (const ActivePreset& preset : active) {
     if (!stored) {
       append(layout.gradient.unreduced, apply(preset, activation, layer, mesh, layout.held));

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string_view>
 #include <utility>
 
+#include "base/same_name.h"
 #include "plan/attention_plans.h"
 #include "plan/cost.h"
 #include "plan/norm_parts.h"
@@ -216,10 +219,28 @@ std::vector<int> added_later(const ShardInput& input, const ShardedLayer& sharde
 
 }  // namespace
 
+namespace {
+
+// Dims that some axes of the mesh may leave padding in: not those that all of them together divide.
+std::vector<std::string_view> may_be_padded(const Layer& layer, const Mesh& mesh) {
+  std::int64_t devices = 1;
+  for (const MeshAxis& axis : mesh.axes) devices *= axis.size;
+  std::vector<std::string_view> dims;
+  for (const NamedDim& dim : layer.dims)
+    if (dim.size % devices != 0) dims.push_back(dim.name);
+  return dims;
+}
+
+}  // namespace
+
 std::vector<std::string> padding_of(const ShardInput& input, const ShardedLayer& sharded) {
   std::vector<std::string> result;
+  const std::vector<std::string_view> open = may_be_padded(input.layer, input.mesh);
   const auto divides = [&](const DimLayout& dim) {
-    return dim.axes.empty() || input.layer.dim_size(dim.dim) % input.mesh.size_of(dim.axes) == 0;
+    if (dim.axes.empty()) return true;
+    const bool checked = std::any_of(
+        open.begin(), open.end(), [&](std::string_view name) { return same_name(name, dim.dim); });
+    return !checked || input.layer.dim_size(dim.dim) % input.mesh.size_of(dim.axes) == 0;
   };
   const auto note = [&](const Sharding& sharding) {
     if (std::all_of(sharding.dims.begin(), sharding.dims.end(), divides)) return;
