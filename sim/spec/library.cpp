@@ -103,13 +103,18 @@ namespace {
 struct ReadFile {
   fs::file_time_type changed;
   std::uintmax_t size = 0;
-  Node root;
+  std::shared_ptr<const Node> root;
 };
 
 }  // namespace
 
 Node open_yaml(const std::string& path, const SourcePos& wanted_at,
                std::vector<Problem>& problems) {
+  return *open_kept_yaml(path, wanted_at, problems);
+}
+
+std::shared_ptr<const Node> open_kept_yaml(const std::string& path, const SourcePos& wanted_at,
+                                           std::vector<Problem>& problems) {
   static std::map<std::string, ReadFile> read;
   std::error_code error;
   const ReadFile now{fs::last_write_time(path, error), error ? 0 : fs::file_size(path, error), {}};
@@ -120,8 +125,8 @@ Node open_yaml(const std::string& path, const SourcePos& wanted_at,
   }
   const std::size_t before = problems.size();
   const auto source = open_source(path, wanted_at, kLargestYaml, problems);
-  if (source == nullptr) return Node{};
-  Node root = parse_yaml(source, 0, problems);
+  if (source == nullptr) return std::make_shared<const Node>();
+  auto root = std::make_shared<const Node>(parse_yaml(source, 0, problems));
   // One that has just been written may be written again within the clock's grain.
   constexpr std::chrono::seconds kSettled{2};
   const bool settled = !error && fs::file_time_type::clock::now() - now.changed > kSettled;

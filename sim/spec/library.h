@@ -45,6 +45,10 @@ std::shared_ptr<const Source> open_source(const std::string& path, const SourceP
 // The tree of a file. `wanted_at` is where its name was written (source null: the command line). A
 // node without a source means that nothing could be read; the reason is among the problems.
 Node open_yaml(const std::string& path, const SourcePos& wanted_at, std::vector<Problem>& problems);
+// The same without a copy. As long as a file stays as it is, the same tree, so that what was made
+// of it need not be made again.
+std::shared_ptr<const Node> open_kept_yaml(const std::string& path, const SourcePos& wanted_at,
+                                           std::vector<Problem>& problems);
 
 // The same of a name or path on the command line. A file that is there goes before a name.
 Node open_argument(const Library& library, const std::string& text, std::vector<Problem>& problems);

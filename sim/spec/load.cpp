@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -24,24 +26,49 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Finds and reads one file of the kind `library.what`; returns its name without folder and ending.
-std::string read_named(const Library& library, const Chosen<std::string>& wanted, RunSpec& into,
-                       Problems& problems) {
+// One file of the kind `library.what`.
+struct Named {
+  const Library& library;
+  std::string name;                  // without folder and ending
+  std::shared_ptr<const Node> root;  // nullptr: there is none
+};
+
+Named open_named(const Library& library, const Chosen<std::string>& wanted, Problems& problems) {
   const auto path = locate(library, wanted, problems);
-  if (!path) return wanted.value;
-  const Node root = open_yaml(*path, wanted.pos, problems);
-  if (root.pos.source) read_fields(library.what, root, into, problems);
-  return fs::path(*path).stem().string();
+  if (!path) return {library, wanted.value, nullptr};
+  return {library, fs::path(*path).stem().string(), open_kept_yaml(*path, wanted.pos, problems)};
 }
 
-void read_model(const Chosen<std::string>& wanted, RunSpec& into, Problems& problems) {
-  const auto before = problems.size();
+void read_named(const Named& file, RunSpec& into, Problems& problems) {
+  if (file.root != nullptr && file.root->pos.source)
+    read_fields(file.library.what, *file.root, into, problems);
+}
+
+// What was made of a file without a problem, while the file stays as it was: every point of a sweep
+// asks for its chip and its model.
+template <class Spec>
+struct Kept {
+  std::shared_ptr<const Node> root;
+  std::shared_ptr<const Node> block;  // of a model
+  Spec spec;
+};
+
+template <class Spec>
+void keep(std::vector<Kept<Spec>>& all, Kept<Spec> one) {
+  constexpr std::size_t kMost = 32;
+  if (all.size() >= kMost) all.clear();
+  all.push_back(std::move(one));
+}
+
+// `before`: problems, when the file had not been opened.
+void read_model_file(const Named& file, std::size_t before, RunSpec& into, Problems& problems) {
   ModelSpec& model = into.model_spec;
-  model.name = read_named(kModels, wanted, into, problems);
+  model.name = file.name;
+  read_named(file, into, problems);
   if (model.block.given && !model.statements.empty()) {
     problems.push_back({model.block.pos, "expected block or statements, found both", ""});
   } else if (model.block.given) {
-    read_named(kBlocks, model.block, into, problems);
+    read_named(open_named(kBlocks, model.block, problems), into, problems);
   } else if (model.statements.empty() && problems.size() == before) {
     SourcePos whole{model.pos.source, 0, 0, 1};
     problems.push_back({std::move(whole), "missing key \"block\" (or \"statements\")",
@@ -49,9 +76,29 @@ void read_model(const Chosen<std::string>& wanted, RunSpec& into, Problems& prob
   }
 }
 
-void read_chip(RunSpec& run, Problems& problems) {
+// The file of the model's block; nullptr: it names none.
+std::shared_ptr<const Node> block_of(const ModelSpec& model) {
+  Problems ignored;  // were said when it was read
+  return model.block.given ? open_named(kBlocks, model.block, ignored).root : nullptr;
+}
+
+void read_model(const Chosen<std::string>& wanted, RunSpec& into, Problems& problems) {
+  static std::vector<Kept<ModelSpec>> kept;
   const auto before = problems.size();
-  run.chip_spec.name = read_named(kChips, run.chip, run, problems);
+  const Named file = open_named(kModels, wanted, problems);
+  for (const Kept<ModelSpec>& one : kept) {
+    if (one.root != file.root || one.block != block_of(one.spec)) continue;
+    into.model_spec = one.spec;
+    return;
+  }
+  read_model_file(file, before, into, problems);
+  if (problems.size() != before) return;
+  keep(kept, {file.root, block_of(into.model_spec), into.model_spec});
+}
+
+void read_chip_file(const Named& file, std::size_t before, RunSpec& run, Problems& problems) {
+  run.chip_spec.name = file.name;
+  read_named(file, run, problems);
   IciSpec& ici = run.chip_spec.ici;
   if (ici.dims > 0) ici.chip = run.chip_spec.name;
   if (ici.wrap_length > 0 && ici.wrap_cube > 0) {
@@ -60,6 +107,19 @@ void read_chip(RunSpec& run, Problems& problems) {
   if (problems.size() != before || !run.chip_spec.peak.empty()) return;
   problems.push_back({run.chip_spec.peak_pos, "expected at least one rate in peak, found none",
                       "for example peak: {bf16: 989 TFLOP/s}"});
+}
+
+void read_chip(RunSpec& run, Problems& problems) {
+  static std::vector<Kept<ChipSpec>> kept;
+  const auto before = problems.size();
+  const Named file = open_named(kChips, run.chip, problems);
+  for (const Kept<ChipSpec>& one : kept) {
+    if (one.root != file.root) continue;
+    run.chip_spec = one.spec;
+    return;
+  }
+  read_chip_file(file, before, run, problems);
+  if (problems.size() == before) keep(kept, {file.root, nullptr, run.chip_spec});
 }
 
 void check_variant(const RunSpec& run, Problems& problems) {
