@@ -38,13 +38,13 @@ Seconds AloneTimes::collective(const CollectiveCall& call, int rank) {
   if (call.algorithm == nullptr) return {};
   const int asked = alike_ ? 0 : rank;
   const CollectiveAsk& ask = call.ask;
-  return known({at_, call.algorithm->name, ask.kind, call.axes, ask.shift, ask.targets, ask.bytes,
-                asked, -1},
+  return known({at_, ask.bytes, asked, -1, ask.kind, call.algorithm->name, call.axes, ask.shift,
+                ask.targets},
                [&] { return replay_collective(call, asked); });
 }
 
 Seconds AloneTimes::transfer(int from, int to, Bytes bytes) {
-  return known({at_, "", Collective::collective_permute, {}, 0, {}, bytes, from, to},
+  return known({at_, bytes, from, to, Collective::collective_permute, "", {}, 0, {}},
                [&] { return replay_transfer(from, to, bytes); });
 }
 

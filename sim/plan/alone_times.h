@@ -44,10 +44,10 @@ class AloneTimes {
   Seconds transfer(int from, int to, Bytes bytes);
 
  private:
-  // Number of the network; algorithm, kind, axes, shift, targets and V of the call; rank; and the
-  // rank that a transfer goes to.
-  using Key = std::tuple<std::size_t, std::string_view, Collective, std::vector<int>, int,
-                         std::vector<int>, Bytes, int, int>;
+  // Number of the network; V, rank, the rank that a transfer goes to, kind, algorithm, axes, shift
+  // and targets of the call: what differs most comes first.
+  using Key = std::tuple<std::size_t, Bytes, int, int, Collective, std::string_view,
+                         std::vector<int>, int, std::vector<int>>;
 
   const Network& network() const { return networks_.at(at_); }
   Seconds replay_collective(const CollectiveCall& call, int rank) const;

@@ -419,7 +419,7 @@ void append_backward(const ShardInput& input, ShardedLayer& sharded) {
   must(sharded.steps.size() <= room, "no more steps than forward ones, those again, and adjoints");
   gather_updates(b);
   sharded.padding = padding_of(input, sharded);
-  sharded.model_flops = model_flops(input.layer) * 3;
+  sharded.model_flops = sharded.model_flops * 3;  // of the forward pass
 }
 
 }  // namespace shardsim

@@ -175,8 +175,16 @@ void LayerPlanner::pick_all(LayerPlan& plan) {
 
 bool LayerPlanner::take(const std::string& question, LayerPlan& plan) const {
   const LayerPlan* known = memo_.find(question);
-  if (known != nullptr) plan = *known;
-  return known != nullptr;
+  if (known == nullptr) return false;
+  // What was asked for, unless a norm was taken apart.
+  if (known->layer.statements.size() != plan.layer.statements.size()) {
+    plan.layer = known->layer;
+    plan.layouts = known->layouts;
+  }
+  plan.sharded = known->sharded;
+  plan.choices = known->choices;
+  plan.question = known->question;
+  return true;
 }
 
 std::string LayerPlanner::collectives() const {

@@ -31,6 +31,8 @@ LayerTasks tasks_of(const LayerPlan& plan, const ChipRates& rates) {
   result.plan = &plan;
   std::size_t choice = 0;
   int number = 0;
+  result.forward.reserve(plan.sharded.steps.size());
+  result.backward.reserve(plan.sharded.steps.size() + plan.choices.size());
   for (const ShardedStatement& step : plan.sharded.steps) {
     const bool forward = step.pass == Pass::forward;
     std::vector<Task>& tasks = forward ? result.forward : result.backward;

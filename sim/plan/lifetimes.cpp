@@ -18,28 +18,21 @@ char number_of(const Mesh& mesh, const std::string& name) {
   return '\0';
 }
 
-void add_axes(const Mesh& mesh, const std::vector<std::string>& axes, std::string& numbers) {
-  for (const std::string& name : axes)
-    if (const char number = number_of(mesh, name)) numbers += number;
-}
-
 }  // namespace
 
 Cuts cuts_of(const Mesh& mesh, const Sharding& layout) {
   must(mesh.axes.size() < 127, "numbers of axes are single characters");
   Cuts cuts;
-  cuts.dims.assign(layout.dims.size(), '\0');
-  const bool whole = std::all_of(layout.dims.begin(), layout.dims.end(),
-                                 [](const DimLayout& dim) { return dim.axes.empty(); });
-  if (!whole) {
-    cuts.dims.clear();
-    for (const DimLayout& dim : layout.dims) {
-      add_axes(mesh, dim.axes, cuts.dims);
-      cuts.dims += '\0';
-    }
+  cuts.dims.resize(layout.dims.size() + mesh.axes.size());  // an axis stands in one place
+  std::size_t at = 0;
+  for (const DimLayout& dim : layout.dims) {
+    for (const std::string& axis : dim.axes)
+      if (const char number = number_of(mesh, axis)) cuts.dims[at++] = number;
+    cuts.dims[at++] = '\0';
   }
-  if (layout.unreduced.empty()) return cuts;
-  add_axes(mesh, layout.unreduced, cuts.sums);
+  cuts.dims.resize(at);
+  for (const std::string& axis : layout.unreduced)
+    if (const char number = number_of(mesh, axis)) cuts.sums += number;
   std::sort(cuts.sums.begin(), cuts.sums.end());
   return cuts;
 }

@@ -50,21 +50,23 @@ LinkFigures link_figures(const RunSpec& spec, std::vector<Problem>& problems) {
 
 namespace {
 
-// Sets batch and layer, where that is without problems.
-bool take_layer(const RunSpec& spec, PlanMemo& memo, Prepared& run) {
+// Sets batch and layer, where the layer is without problems; those of the batch are appended.
+bool take_layer(const RunSpec& spec, PlanMemo& memo, Prepared& run,
+                std::vector<Problem>& problems) {
   if (spec.model_spec.inlined) return false;
-  std::vector<Problem> problems;
-  run.batch = split_batch(spec.batch, spec.sharding, run.mesh, problems, axes_of_dim({}, "B"));
-  if (!problems.empty()) return false;
+  std::vector<Problem> of_batch;
+  run.batch = split_batch(spec.batch, spec.sharding, run.mesh, of_batch, axes_of_dim({}, "B"));
   std::optional<Layer> layer = layer_of(spec.model_spec, spec.batch, run.batch.sequences, memo);
-  if (layer) run.layer = std::move(*layer);
-  return layer.has_value();
+  if (!layer) return false;
+  run.layer = std::move(*layer);
+  problems.insert(problems.end(), of_batch.begin(), of_batch.end());
+  return true;
 }
 
 // Sets batch and, if it can be read, layer; returns the layouts that stand in its statements.
 std::vector<ArrayExpr> read_layer(const RunSpec& spec, PlanMemo& memo, Prepared& run,
                                   std::vector<Problem>& problems) {
-  if (take_layer(spec, memo, run)) return {};
+  if (take_layer(spec, memo, run, problems)) return {};
   const std::size_t before = problems.size();
   const ModelSpec& model = spec.model_spec;
   const std::vector<Statement> statements =

@@ -180,6 +180,7 @@ Gather gather_of(const AxisTiming& timing, TensorRole role) {
 // blocks whatever the order of the presets.
 void refine(const Sharding& base, Sharding& layout) {
   for (DimLayout& dim : layout.dims) {
+    if (dim.axes.size() < 2) continue;
     const std::vector<std::string>& first = base.find(dim.dim)->axes;
     std::stable_partition(dim.axes.begin(), dim.axes.end(), [&](const std::string& axis) {
       return std::find(first.begin(), first.end(), axis) != first.end();

@@ -1,6 +1,7 @@
 #include "spec/library.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -101,10 +102,25 @@ namespace {
 // A file that was read without a problem, as long as it stays as it was. Chips and models are asked
 // for by every point of a sweep.
 struct ReadFile {
-  fs::file_time_type changed;
+  std::chrono::system_clock::time_point changed;
   std::uintmax_t size = 0;
   std::shared_ptr<const Node> root;
 };
+
+std::map<std::string, ReadFile>& read_files() {
+  static std::map<std::string, ReadFile> files;
+  return files;
+}
+
+// When a file changed and how large it is, asked for at once; nothing: it is not there.
+std::optional<ReadFile> stamp_of(const std::string& path) {
+  struct stat is {};
+  if (stat(path.c_str(), &is) != 0) return std::nullopt;
+  const auto since =
+      std::chrono::seconds(is.st_mtim.tv_sec) + std::chrono::nanoseconds(is.st_mtim.tv_nsec);
+  return ReadFile{std::chrono::system_clock::time_point(since),
+                  static_cast<std::uintmax_t>(is.st_size), nullptr};
+}
 
 }  // namespace
 
@@ -115,12 +131,11 @@ Node open_yaml(const std::string& path, const SourcePos& wanted_at,
 
 std::shared_ptr<const Node> open_kept_yaml(const std::string& path, const SourcePos& wanted_at,
                                            std::vector<Problem>& problems) {
-  static std::map<std::string, ReadFile> read;
-  std::error_code error;
-  const ReadFile now{fs::last_write_time(path, error), error ? 0 : fs::file_size(path, error), {}};
+  std::map<std::string, ReadFile>& read = read_files();
+  const std::optional<ReadFile> now = stamp_of(path);
   const auto known = read.find(path);
-  if (!error && known != read.end() && known->second.changed == now.changed &&
-      known->second.size == now.size) {
+  if (now && known != read.end() && known->second.changed == now->changed &&
+      known->second.size == now->size) {
     return known->second.root;
   }
   const std::size_t before = problems.size();
@@ -129,8 +144,8 @@ std::shared_ptr<const Node> open_kept_yaml(const std::string& path, const Source
   auto root = std::make_shared<const Node>(parse_yaml(source, 0, problems));
   // One that has just been written may be written again within the clock's grain.
   constexpr std::chrono::seconds kSettled{2};
-  const bool settled = !error && fs::file_time_type::clock::now() - now.changed > kSettled;
-  if (settled && problems.size() == before) read[path] = {now.changed, now.size, root};
+  const bool settled = now && std::chrono::system_clock::now() - now->changed > kSettled;
+  if (settled && problems.size() == before) read[path] = {now->changed, now->size, root};
   return root;
 }
 
@@ -161,7 +176,8 @@ std::optional<std::string> locate(const Library& library, const Chosen<std::stri
   }
   const fs::path file = fs::path(data_dir()) / library.folder / (text + ".yaml");
   std::error_code none;
-  if (!text.empty() && fs::exists(file, none)) return file.string();
+  const bool known = read_files().contains(file.string());
+  if (!text.empty() && (known || fs::exists(file, none))) return file.string();
   const auto names = names_in(library);
   std::string hint = suggestion(text, names);
   const auto longer = names_starting(names, text);
