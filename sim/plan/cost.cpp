@@ -39,24 +39,30 @@ class DistinctDims {
   std::vector<std::string_view> seen_;
 };
 
-// Product over all distinct dims; where an operand and the output differ the operand is what is
-// multiplied.
-Flops einsum_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step,
-                   bool& contracts) {
+// Product over all distinct dims by their sizes; where an operand and the output differ the operand
+// is what is multiplied.
+template <class SizeOf>
+Flops product_flops(const ShardedStatement& step, SizeOf size_of, bool& contracts) {
   DistinctDims dims;
   double product = 1;
   contracts = false;
   for (const Sharding& operand : step.operands) {
     for (const DimLayout& dim : operand.dims) {
       if (!dims.add(dim.dim)) continue;
-      product *= local_size(layer, mesh, dim);
+      product *= size_of(dim);
       contracts = contracts || step.out.find(dim.dim) == nullptr;
     }
   }
   for (const DimLayout& dim : step.out.dims) {
-    if (dims.add(dim.dim)) product *= local_size(layer, mesh, dim);
+    if (dims.add(dim.dim)) product *= size_of(dim);
   }
   return Flops{contracts ? 2 * product : product};
+}
+
+Flops einsum_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step,
+                   bool& contracts) {
+  return product_flops(
+      step, [&](const DimLayout& dim) { return local_size(layer, mesh, dim); }, contracts);
 }
 
 // The result's tiles: rows are dims of the left operand alone, columns of the right one alone; a
@@ -149,20 +155,17 @@ void add_work(const Layer& layer, const Mesh& mesh, const StepWork& work, Sharde
 
 Flops whole_flops(const Layer& layer, const Mesh& mesh, const ShardedStatement& step) {
   if (!step.matmul) return {};
-  ShardedStatement uncut = step;
-  uncut.out = uncut_of(uncut.out);
-  for (Sharding& array : uncut.operands) array = uncut_of(array);
-  const Mesh one_device;
   if (step.kind != StatementKind::attention) {
     bool contracts = false;
-    return einsum_flops(layer, one_device, uncut, contracts);
+    return product_flops(
+        step, [&](const DimLayout& dim) { return layer.dim_size(dim.dim); }, contracts);
   }
   const std::size_t q = step.operands.size() - 3;
-  const auto forward = [&](const Mesh& on, const ShardedStatement& of) {
-    return attention_flops(layer, on, of.operands[q], of.operands[q + 1]);
-  };
-  const double share = step.flops / forward(mesh, step);  // a pass of its own, or an adjoint's part
-  return forward(one_device, uncut) * share;
+  const Flops forward = attention_flops(layer, mesh, step.operands[q], step.operands[q + 1]);
+  const double share = step.flops / forward;  // a pass of its own, or an adjoint's part
+  return attention_flops(layer, Mesh{}, uncut_of(step.operands[q]),
+                         uncut_of(step.operands[q + 1])) *
+         share;
 }
 
 namespace {

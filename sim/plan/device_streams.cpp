@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/must.h"
 #include "plan/collective_run.h"
 
@@ -94,10 +95,12 @@ const Occurrence& DeviceStreams::communicate(Classes classes, const Move& move,
                                              std::string_view stream) {
   const CollectiveCall call = call_of_move(move);
   const std::size_t number = description(move, call, place.pass);
-  const std::string axes = fmt::format("{}", fmt::join(move.what->axes, ","));
+  const std::vector<std::string>& over = move.what->axes;
+  const std::string axes =
+      over.size() == 1 ? over.front() : fmt::format("{}", fmt::join(over, ","));
   const std::string name = axes + std::string(stream);
   const std::uint32_t from = builder_.origin(
-      {.name = fmt::format("{} {} over {}", to_text(move.what->kind), move.what->tensor, axes),
+      {.name = concat({to_text(move.what->kind), " ", move.what->tensor, " over ", axes}),
        .stream = name,
        .layer = place.layer,
        .microbatch = place.microbatch,

@@ -96,15 +96,15 @@ void count_as_one(const GraphBuilder& builder, CollectiveTemplate& made) {
 const CollectiveTemplate& CollectiveLowering::find(const CollectiveCall& call) {
   CollectiveAsk ask = call.ask;
   const AlgorithmRow& row = *call.algorithm;
-  const GroupNet net = group_net(builder_.cluster(), call.axes);
-  std::vector<int> fold = row.fold(ask, net);
-  const bool alike = all_one(fold);
   const bool scales = row.pieces == nullptr && row.parts == nullptr && grain_ == Grain::flow;
   const Key key{row.name,   ask.kind,    call.axes,
                 ask.shift,  ask.targets, ask.root,
                 ask.pieces, ask.window,  scales ? Bytes{} : ask.bytes};
   const auto at = templates_.find(key);
   if (at != templates_.end()) return at->second;
+  const GroupNet net = group_net(builder_.cluster(), call.axes);
+  std::vector<int> fold = row.fold(ask, net);
+  const bool alike = all_one(fold);
   fold = plan_fold(builder_.cluster(), net, std::move(fold), builder_.fold());
   ask.merged = grain_ == Grain::fluid;
   if (ask.merged && !alike && row.pieces != nullptr) ask.pieces = 1;  // the same loads
@@ -192,8 +192,10 @@ CollectiveLowering::Bracket CollectiveLowering::lower(const CollectiveCall& call
                                                       std::uint32_t origin, Where where) {
   Bracket bracket;
   const bool empty = call.ask.bytes == Bytes{} && call.ask.kind != Collective::barrier;
-  const bool nothing =
-      empty || call.algorithm == nullptr || group_net(builder_.cluster(), call.axes).ranks() == 1;
+  const bool alone = std::all_of(call.axes.begin(), call.axes.end(), [&](int axis) {
+    return builder_.cluster().axes[static_cast<std::size_t>(axis)].size == 1;
+  });
+  const bool nothing = empty || call.algorithm == nullptr || alone;
   if (nothing) {
     std::vector<OpId> arrive;
     const auto classes = static_cast<std::uint32_t>(where.latest.size());

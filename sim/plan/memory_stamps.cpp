@@ -6,12 +6,28 @@
 
 namespace shardsim {
 
+namespace {
+
+// Whether some work is half a backward pass.
+bool splits_backward(const Schedule& schedule) {
+  for (const RankProgram& program : schedule.programs)
+    for (const Cell& cell : program.cells)
+      for (const Work& work : cell.works())
+        if (work.kind == WorkKind::backward_input || work.kind == WorkKind::backward_weight)
+          return true;
+  return false;
+}
+
+}  // namespace
+
 MemoryStamps::MemoryStamps(GraphBuilder& builder, const Prepared& run,
                            const std::vector<LayerTasks>& kinds)
     : builder_(builder), own_gradients_(run.optimizer.gradients) {
+  const SplitMemory split =
+      splits_backward(run.step.schedule) ? SplitMemory::compute : SplitMemory::leave_out;
   for (const LayerTasks& kind : kinds)
-    kinds_.push_back(
-        layer_memory(kind, {run.mesh, run.precision, run.optimizer, *run.attention, run.dropout}));
+    kinds_.push_back(layer_memory(
+        kind, {run.mesh, run.precision, run.optimizer, *run.attention, run.dropout}, split));
 }
 
 void MemoryStamps::hold(Classes classes, const StageUnit& unit, OpId start) {

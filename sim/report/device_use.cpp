@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/concat.h"
+
 namespace shardsim {
 
 namespace {
@@ -177,11 +179,12 @@ std::vector<std::uint32_t> last_devices(const OpGraph& graph, const Timeline& ti
 }
 
 std::string communicator_of(const CollectiveInstance& collective) {
-  return fmt::format("{}", fmt::join(collective.axes, ","));
+  const std::vector<std::string>& axes = collective.axes;
+  return axes.size() == 1 ? axes.front() : fmt::format("{}", fmt::join(axes, ","));
 }
 
 std::string collectives_over(std::string_view communicator) {
-  return fmt::format("collectives over {}", communicator);
+  return concat({"collectives over ", communicator});
 }
 
 std::vector<DeviceUse> device_uses(const Run& run) {
