@@ -70,6 +70,54 @@ const Lines kTiny = {"cluster.topology=ring:2", "mesh={X: [x]}", "dims={B: 1, T:
 
 }  // namespace
 
+TEST_CASE("lifetimes: an array is found by its name and how it is cut") {
+  Mesh mesh;
+  mesh.axes = {{"X", 2, {0}}, {"data", 4, {1}}, {"one", 1, {2}}};
+  const auto cuts = [&](Sharding layout) { return cuts_of(mesh, layout); };
+  const Sharding whole{{{"B", {}}, {"D", {}}}, {}};
+  const Sharding cut{{{"B", {"X"}}, {"D", {}}}, {}};
+  const Sharding further{{{"B", {"X", "data"}}, {"D", {}}}, {}};
+  const Sharding other{{{"B", {"data", "X"}}, {"D", {}}}, {}};
+  const Sharding partial{{{"B", {"one"}}, {"D", {}}}, {"data", "X", "one"}};
+  CHECK(cuts(partial).dims == cuts(whole).dims);
+  CHECK(cuts(partial).sums == cuts({whole.dims, {"X", "data"}}).sums);
+  CHECK(cuts(whole).sums != cuts(partial).sums);
+  struct Row {
+    const Sharding &from, &to;
+    bool can;
+  };
+  for (const auto& [from, to, can] :
+       {Row{whole, whole, true}, Row{whole, cut, true}, Row{whole, further, true},
+        Row{cut, further, true}, Row{cut, whole, false}, Row{further, cut, false},
+        Row{cut, other, false}, Row{further, other, false}}) {
+    CAPTURE(to_text(from));
+    CAPTURE(to_text(to));
+    CHECK(cut_from(cuts(from).dims, cuts(to).dims) == can);
+  }
+  Lifetimes arrays;
+  const auto make = [&](int name, const Sharding& layout, double bytes) {
+    LivingArray a;
+    a.name = name;
+    a.layout = cuts(layout);
+    a.bytes = Bytes{bytes};
+    return arrays.make(a);
+  };
+  const int large = make(3, whole, 16);
+  const int half = make(3, cut, 8);
+  const int alike = make(5, further, 2);
+  const int again = make(3, cut, 8);
+  CHECK(arrays.find(3, cuts(whole)) == large);
+  CHECK(arrays.find(3, cuts(cut)) == again);
+  CHECK(arrays.find(3, cuts(further)) == again);  // the smallest it can be cut from, the latest
+  CHECK(arrays.find(3, cuts(other)) == large);
+  CHECK(arrays.find(5, cuts(further)) == alike);
+  CHECK(arrays.find(5, cuts(whole)) == -1);
+  CHECK(arrays.find(4, cuts(whole)) == -1);
+  CHECK(arrays.latest(3) == again);
+  CHECK(arrays.latest(9) == -1);
+  CHECK(half < again);
+}
+
 TEST_CASE("lifetimes: aliases share a buffer, writers need it for themselves") {
   const auto array = [](int made, int last, int from, Sharing sharing) {
     LivingArray a;

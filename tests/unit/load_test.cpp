@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -127,6 +129,48 @@ TEST_CASE("load: every chip, model and run in the repository") {
     CAPTURE(name);
     CHECK_NOTHROW((void)load_run(run_file(name)));
   }
+}
+
+TEST_CASE("load: files of chips, models and blocks that have changed are read anew") {
+  const auto folder = std::filesystem::temp_directory_path() / "shardsim_load_test";
+  std::filesystem::create_directories(folder);
+  int minutes = 100;  // ago: a file that has just been written is read every time
+  const auto write = [&](const std::string& name, const std::string& text) {
+    const std::string path = (folder / name).string();
+    std::ofstream(path) << text;
+    std::filesystem::last_write_time(
+        path, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(minutes--));
+    return path;
+  };
+  const auto chip = [&](const std::string& capacity) {
+    const std::string path =
+        write("chip.yaml", "peak: {bf16: 100 TFLOP/s}\nmemory_capacity: " + capacity +
+                               " GiB\nmemory_bandwidth: 1 TB/s\n");
+    CHECK(load_chip(path).name == "chip");
+    return load_chip(path).memory_capacity.v / (1024 * 1024 * 1024);
+  };
+  CHECK(chip("40") == 40);
+  CHECK(chip("80") == 80);
+  CHECK(chip("100") == 100);
+  const auto block = [&](const std::string& function) {
+    write("block.yaml", "statements:\n  - \"H[B, T, D] = " + function + "(In[B, T, D])\"\n");
+  };
+  const auto statement = [&](const std::string& path) {
+    CHECK(load_model(path).dims.size() == 1);
+    return load_model(path).statements.front().value;
+  };
+  block("gelu");
+  const std::string path = write("model.yaml", "layers: 2\ndims: {D: 8}\nblock: ./block.yaml\n");
+  CHECK(statement(path) == "H[B, T, D] = gelu(In[B, T, D])");
+  CHECK(load_model(path).layers == 2);
+  block("silu");
+  CHECK(statement(path) == "H[B, T, D] = silu(In[B, T, D])");
+  write("model.yaml", "layers: 3\ndims: {D: 8}\nblock: ./block.yaml\n");
+  CHECK(statement(path) == "H[B, T, D] = silu(In[B, T, D])");
+  CHECK(load_model(path).layers == 3);
+  std::filesystem::remove(folder / "block.yaml");
+  CHECK_THROWS_AS((void)load_model(path), ConfigError);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("load: the Megatron layer's activation is 64 MiB") {

@@ -26,8 +26,9 @@ void add(const LayerPlan& plan, std::string& text) {
     for (const auto* list : {&step.before, &step.after}) {
       for (const ShardedCollective& c : *list) {
         const AlgorithmChoice& by = plan.choices[choice++];
-        text += fmt::format("  {} {} over {}, {} B, {}: {}\n", to_text(c.kind), c.tensor,
-                            fmt::join(c.axes, ","), c.bytes.v, c.once_per_step, by.reason);
+        text +=
+            fmt::format("  {} {} over {}, {} B, {}: {}; {}\n", to_text(c.kind), c.tensor,
+                        fmt::join(c.axes, ","), c.bytes.v, c.once_per_step, by.reason, c.reason);
       }
     }
   }
@@ -35,7 +36,8 @@ void add(const LayerPlan& plan, std::string& text) {
 
 // All that was planned.
 std::string plan_text(const Prepared& run) {
-  std::string text;
+  std::string text = fmt::format("{}\n{}\n", fmt::join(run.sharded.padding, "\n"),
+                                 fmt::join(run.sharded.warnings, "\n"));
   add(run, text);
   for (const LayerPlan& end : run.ends) add(end, text);
   return text;
@@ -71,6 +73,8 @@ TEST_CASE("runs that share plans are planned as each alone") {
                                    "cluster.topology.levels.in.latency=100 us",
                                    "collectives={all-reduce: direct}",
                                    "idle_axes=use",
+                                   "tensors=[\"Wq[D_X, N_Y, H]\", \"Wk[D_Y, K, H_X]\"]",
+                                   "tensors=[\"Y2[B, T_X, D_Y]\", \"Q[B_X, T, N, H_Y]\"]",
                                    "ends=false",
                                    "layers=2"}) {
     const std::vector<Override> overrides = {{change}};
