@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "plan/prepare.h"
 #include "spec/load.h"
 
@@ -88,6 +89,31 @@ TEST_CASE("runs that share plans are planned as each alone") {
       CAPTURE(round);
       CAPTURE(i);
       CHECK(plan_text(prepare(specs[i], memo)) == alone[i]);
+    }
+  }
+}
+
+TEST_CASE("prices that runs share are those of their network, mesh and chip") {
+  const auto prepared = [](const std::string& change) {
+    const std::vector<Override> overrides = {{change}};
+    return prepare(load_run(data_dir() + "/configs/runs/dp-ring8.yaml", overrides));
+  };
+  std::vector<Prepared> runs;
+  for (const std::string change :
+       {"name=as it is", "cluster.topology.link.bandwidth=10 GB/s", "cluster.topology.axes.x=4",
+        "cluster.chip=a100-80gb-sxm", "name=once more"})
+    runs.push_back(prepared(change));
+  PlanMemo memo;
+  for (int round = 0; round < 300; ++round) {  // a book is given up after 200
+    for (const Prepared& run : runs) {
+      PriceBook& book = memo.prices(memo.cluster(run.cluster), run.cluster, run.mesh, run.rates);
+      PriceBook fresh(run.cluster, run.mesh, run.rates);
+      const std::uint8_t axes[] = {0};
+      const Bytes bytes{1e6 * (1 + round % 3)};
+      REQUIRE(book.collective(Collective::all_gather, axes, bytes) ==
+              fresh.collective(Collective::all_gather, axes, bytes));
+      REQUIRE(book.rates().peak == fresh.rates().peak);
+      REQUIRE(book.mesh().axes[0].size == fresh.mesh().axes[0].size);
     }
   }
 }
