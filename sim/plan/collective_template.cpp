@@ -34,13 +34,12 @@ class LatestByRoute {
 // Stamps one plan into a template, group class by group class.
 class FlowMaker {
  public:
-  FlowMaker(GraphBuilder& builder, const CollectivePlan& plan, const GroupNet& net,
-            UnlikePhases phases)
+  FlowMaker(GraphBuilder& builder, const CollectivePlan& plan, const GroupNet& net)
       : builder_(builder),
         cluster_(builder.cluster()),
         plan_(plan),
         placed_(builder, plan, net, Walks::link_by_link) {
-    unlike_ = (net.graph != nullptr || net.uneven) && phases == UnlikePhases::of_sends;
+    unlike_ = net.graph != nullptr || net.uneven;
     one_way_to_neighbours_ = cluster_.cables.empty() &&
                              std::none_of(cluster_.changed.begin(), cluster_.changed.end(),
                                           [](const auto& link) { return link.second.missing; });
@@ -198,7 +197,8 @@ class FlowMaker {
   PlacedPlan placed_;
   bool one_way_to_neighbours_ = true;  // that of hop(): no graph, and no detours
   TemplateOps ops_;
-  bool unlike_ = false;  // single links differ: every send is a phase of its own
+  bool unlike_ =
+      false;  // links differ: every send is a phase of its own, never later than in truth
   std::uint32_t unlike_phases_ = 0;
   std::map<std::pair<int, Seconds>, std::uint32_t> phases_;
   std::pair<std::pair<int, Seconds>, std::uint32_t> last_phase_{{-1, Seconds{}}, 0};
@@ -207,8 +207,8 @@ class FlowMaker {
 }  // namespace
 
 CollectiveTemplate flow_template(GraphBuilder& builder, const CollectivePlan& plan,
-                                 const GroupNet& net, UnlikePhases phases) {
-  return FlowMaker(builder, plan, net, phases).make();
+                                 const GroupNet& net) {
+  return FlowMaker(builder, plan, net).make();
 }
 
 }  // namespace shardsim

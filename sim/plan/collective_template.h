@@ -39,14 +39,10 @@ struct CollectiveTemplate {
   Op op(std::size_t index) const;
 };
 
-// What starts together where single links differ: every send by itself, so that a phase is never
-// later than in truth, or those of one phase of the plan.
-enum class UnlikePhases : std::uint8_t { of_sends, of_plan };
-
-// REQUIRES: the plan was made for the net; plan.fold is a
-// multiple of the builder's; for flow_template, equal to it.
+// REQUIRES: the plan was made for the net; plan.fold is a multiple of the builder's; for
+// flow_template, equal to it.
 CollectiveTemplate flow_template(GraphBuilder& builder, const CollectivePlan& plan,
-                                 const GroupNet& net, UnlikePhases phases = UnlikePhases::of_sends);
+                                 const GroupNet& net);
 
 // Per class of groups, stage and link orbit one transfer with the load of the orbit's busiest link,
 // each after the latency of the stage's longest chain of sends. With `alone`, the time of the whole

@@ -1,5 +1,6 @@
-// How long plans take where single links differ, and which algorithm is the fastest there. The
-// closed forms know the slowest link only, and not which plans pass it by.
+// How long plans take where links differ or are those of a graph, and which algorithm is the
+// fastest there. The closed forms know the slowest link only, or the busiest of one step, and not
+// which plans pass it by or how steps run into each other.
 #pragma once
 
 #include <optional>
@@ -11,21 +12,19 @@
 
 namespace shardsim {
 
-// Every send, of all groups of the net at once, takes its latency and what its phase puts on the
-// most loaded link of its way, after the sends that it waits for (alpha-beta model, Thakur,
-// Rabenseifner, Gropp 2005); no less than what leads to a link, all that it carries, and what
-// follows (Carlier 1982). An estimate: otherwise phases that overlap are not seen to share links.
-// REQUIRES: the plan is not folded.
+// The sends of the plan, of all groups of the net at once, on links that are looked at one by one
+// (plan/link_sharing.h): an estimate, without a replay. REQUIRES: the plan is not folded.
 Seconds plan_time(const CollectivePlan& plan, const Cluster& cluster, const GroupNet& net,
                   Bytes bytes);
 
-// That of a row's plan. Nothing where all links are alike, on a graph (its closed forms know every
-// link), and when the plan would have more than about half a million sends.
+// That of a row's plan. Nothing where the closed form is exact or all links are alike, and when the
+// plan would have more than about half a million sends.
 std::optional<Seconds> plan_time(const AlgorithmRow& row, const CollectiveAsk& ask,
                                  const Cluster& cluster, const GroupNet& net);
 
-// The algorithm with the smallest plan_time among those that `auto` considers, and the runner-up.
-// Nothing where plan_time would say nothing of all of them together.
+// The algorithm with the smallest plan_time, or closed form where that is exact, among those that
+// `auto` considers, and the runner-up. Nothing where all closed forms are exact or all links alike,
+// or there would be more than about half a million sends in all.
 std::optional<Choice> choose_by_plan_time(const CollectiveAsk& ask, const Cluster& cluster,
                                           const GroupNet& net);
 
