@@ -50,6 +50,11 @@ std::vector<int> axes_named(const std::optional<std::string>& given, const Clust
   };
   if (!given) {
     for (const MeshAxis& axis : mesh.axes) take(axis);
+    if (cluster.devices() == 1)
+      problems.push_back(
+          {argument_pos("--topology", cluster.text),
+           "expected a network of 2 or more devices, found one of 1: nothing is sent",
+           "a run on one device needs no collectives: shardsim run"});
     return axes;
   }
   const std::string& over = *given;

@@ -291,11 +291,11 @@ void check_command(const RunArguments& args) {
   const RunSpec spec = load_with(args);
   const Prepared run = prepare(spec);
   print(fmt::format(
-      "{}: fine. {} on {} devices ({}), {} steps and {} collectives a layer, {} layer{}\n"
+      "{}: fine. {} on {} device{} ({}), {} steps and {} collectives a layer, {} layer{}\n"
       "next: shardsim run {}\n",
-      args.file, spec.model_spec.name, run.cluster.devices(), run.cluster.text,
-      run.sharded.steps.size(), collectives_of(run), run.layers, run.layers == 1 ? "" : "s",
-      args.file));
+      args.file, spec.model_spec.name, run.cluster.devices(), run.cluster.devices() == 1 ? "" : "s",
+      run.cluster.text, run.sharded.steps.size(), collectives_of(run), run.layers,
+      run.layers == 1 ? "" : "s", args.file));
 }
 
 Json check_document(const RunArguments& args) {

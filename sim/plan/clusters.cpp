@@ -106,8 +106,9 @@ class Checker {
                          row.highest_axes == 1 ? "one axis" : "1 to 8 axes", row.name, count),
              row.example.empty() ? "" : fmt::format("for example {}", row.example));
     }
+    const bool one_device = spec_.levels.empty() && count == 1 && !level.wrap.given;
     for (const AxisSpec& axis : level.axes) {
-      if (axis.size >= 2) continue;
+      if (axis.size >= 2 || (axis.size == 1 && one_device)) continue;
       const auto& wrap = level.wrap.value;
       const bool wraps = std::any_of(wrap.begin(), wrap.end(),
                                      [&](const auto& name) { return name.value == axis.name; });

@@ -116,7 +116,8 @@ Facts facts_of(const RunSpec& spec, const Prepared& run) {
     std::vector<std::string> spans;
     for (const int a : axis.axes)
       spans.push_back(run.cluster.axes[static_cast<std::size_t>(a)].name);
-    mesh.push_back(fmt::format("{} = {} ({})", axis.name, axis.size, fmt::join(spans, ", ")));
+    mesh.push_back(fmt::format("{} = {}{}", axis.name, axis.size,
+                               spans.empty() ? "" : fmt::format(" ({})", fmt::join(spans, ", "))));
   }
   facts.emplace_back("mesh", fmt::format("{}", fmt::join(mesh, "; ")));
   facts.emplace_back("model", model_text(spec, run));
@@ -222,8 +223,10 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
   const auto& levels = run.cluster.levels;
   const bool nominal = std::all_of(levels.begin(), levels.end(),
                                    [](const Level& level) { return level.efficiency == 1; });
-  said.push_back(bandwidth_convention(group_net(run.cluster, all_axes)) +
-                 (nominal ? ", nominal" : ", efficiency included"));
+  const GroupNet net = group_net(run.cluster, all_axes);
+  said.push_back(bandwidth_convention(net) + (net.axes.empty() ? ""
+                                              : nominal        ? ", nominal"
+                                                               : ", efficiency included"));
   const bool none = std::all_of(levels.begin(), levels.end(),
                                 [](const Level& level) { return level.latency == Seconds{}; });
   said.push_back(none ? "latency 0: none was given"

@@ -109,6 +109,23 @@ void name_parts(const std::vector<std::string>& names, Cluster& cluster) {
   }
 }
 
+Problem does_not_come_out(const MeshAxisSpec& axis, const Cluster& cluster, std::size_t next) {
+  const bool left = next < cluster.axes.size();
+  if (left && cluster.axes[next].wiring == Wiring::ring_oneway) {
+    const Axis& ring = cluster.axes[next];
+    return {axis.pos,
+            fmt::format("expected one mesh axis for all {} devices along {} of {}, found {} of "
+                        "size {}: part of a ring with links in one direction is no ring",
+                        ring.size, ring.name, cluster.text, axis.name, axis.size),
+            "a ring with links both ways comes apart"};
+  }
+  return {axis.pos,
+          fmt::format("expected {} of size {} to come out of the axes of {} in order, found that "
+                      "it does not",
+                      axis.name, axis.size, cluster.text),
+          "sizes that divide or are products of neighbouring axes"};
+}
+
 // Sizes alone: each mesh axis takes hardware axes, or parts of them, major first.
 void take_axes(const std::vector<const MeshAxisSpec*>& in_order, Cluster& cluster, Mesh& mesh,
                std::vector<Problem>& problems) {
@@ -119,14 +136,7 @@ void take_axes(const std::vector<const MeshAxisSpec*>& in_order, Cluster& cluste
     for (int need = axis->size; need > 1;) {
       const int taken = take_next(cluster, next, need);
       if (taken == 0) {
-        problems.push_back(
-            {axis->pos,
-             fmt::format(
-                 "expected {} of size {} to come out of the axes of {} in order, found that "
-                 "it does not",
-                 axis->name, axis->size, cluster.text),
-             "sizes that divide or are products of neighbouring axes; part of a one-way ring is no "
-             "ring"});
+        problems.push_back(does_not_come_out(*axis, cluster, next));
         return;
       }
       placed.axes.push_back(static_cast<int>(next++));

@@ -39,10 +39,15 @@ PresetSpec preset(std::string_view name, const SourcePos& pos,
   return made;
 }
 
+// Whether weights are cut by fsdp: over one device, beside zero, it says nothing.
+bool by_fsdp(const ParallelSpec& asked) {
+  return asked.fsdp.given && (asked.fsdp.value > 1 || !asked.zero.given);
+}
+
 void write_sharding(const ParallelSpec& asked, std::vector<PresetSpec>& sharding) {
-  if (asked.dp.given && asked.fsdp.given) {
+  if (asked.dp.given && by_fsdp(asked)) {
     sharding.push_back(preset("hsdp", asked.fsdp.pos, {"dp", "fsdp"}));
-  } else if (asked.fsdp.given) {
+  } else if (by_fsdp(asked)) {
     sharding.push_back(preset("fsdp", asked.fsdp.pos, {"fsdp"}));
   } else if (asked.dp.given) {
     const auto stage = static_cast<std::size_t>(asked.zero.value);
@@ -60,11 +65,11 @@ void check_zero(const ParallelSpec& asked, Problems& problems) {
     problems.push_back({zero.pos,
                         fmt::format("parallel.zero: expected 0 to 3, found {}", zero.value),
                         "0: dp, 1: optimizer state is cut, 2: gradients, too, 3: fsdp"});
-  } else if (asked.fsdp.given && zero.value != 3) {
+  } else if (by_fsdp(asked) && zero.value != 3) {
     problems.push_back(
         {zero.pos, fmt::format("parallel: zero: {} contradicts fsdp, which is zero: 3", zero.value),
          "drop one of the two"});
-  } else if (!asked.dp.given && !asked.fsdp.given) {
+  } else if (!asked.dp.given && !by_fsdp(asked)) {
     problems.push_back({zero.pos, "parallel: expected dp beside zero, found none",
                         "zero says what its devices keep cut"});
   }

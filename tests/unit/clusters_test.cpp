@@ -226,8 +226,11 @@ TEST_CASE("what a mesh gets wrong") {
         "expected `order: row-major` or `order: innermost-first` beside mesh sizes, found none; ");
   CHECK(
       problems_of(mesh_of({sized("X", 2), sized("Y", 4)}, "row-major"), "ring-oneway:8") ==
-      "expected X of size 2 to come out of the axes of ring-oneway:8 in order, found that it does "
-      "not; ");
+      "expected one mesh axis for all 8 devices along x of ring-oneway:8, found X of size 2: part "
+      "of a ring with links in one direction is no ring; ");
+  CHECK(problems_of(mesh_of({sized("X", 3), sized("Y", 4)}, "row-major"), "torus:2x6") ==
+        "expected X of size 3 to come out of the axes of torus:2x6 in order, found that it does "
+        "not; ");
   CHECK(problems_of(mesh_of({spans("X", {"x"})}), "torus:4x4") ==
         "expected the mesh to span all 16 devices of torus:4x4, found 4: axis y is left out; ");
   CHECK(problems_of(mesh_of({spans("X", {"x"}), spans("Y", {"x"})}), "ring:8") ==

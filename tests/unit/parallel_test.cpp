@@ -59,6 +59,8 @@ TEST_CASE("parallel writes mesh, sharding and schedule") {
       {"parallel: {dp: 4, zero: 0}", "mesh: {dp: 4}; sharding: {dp: dp}"},
       {"parallel: {dp: 4, zero: 2}", "mesh: {dp: 4}; sharding: {zero2: dp}"},
       {"parallel: {dp: 4, zero: 3}", "mesh: {dp: 4}; sharding: {fsdp: dp}"},
+      {"parallel: {dp: 4, fsdp: 1, zero: 1}", "mesh: {dp: 4, fsdp: 1}; sharding: {zero1: dp}"},
+      {"parallel: {dp: 4, fsdp: 1}", "mesh: {dp: 4, fsdp: 1}; sharding: {hsdp: dp,fsdp}"},
       {"parallel: {fsdp: 64, zero: 3}", "mesh: {fsdp: 64}; sharding: {fsdp: fsdp}"},
       {"parallel: {tp: 8, fsdp: 4, dp: 2}",
        "mesh: {dp: 2, fsdp: 4, tp: 8}; sharding: {hsdp: dp,fsdp, tp: tp}"},
