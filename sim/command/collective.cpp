@@ -92,13 +92,15 @@ Json one_document(const CollectiveArguments& args, const Result& result) {
   return document;
 }
 
-// "the latency term of all-axes is an estimate": of the algorithms whose closed form is not exact.
+// "the closed form of all-axes is an estimate": of the algorithms whose closed form is not exact.
 std::vector<std::string> estimates(const std::vector<CollectiveRequest>& requests) {
   std::vector<std::string> said;
   for (const CollectiveRequest& request : requests) {
     const CollectiveInstance one = describe_on_links(request.calls.front(), request.cluster, {});
     const std::string text =
-        fmt::format("the latency term in the closed form of {} is an estimate", one.algorithm);
+        one.laid_over_links
+            ? fmt::format("for {} stands an estimate: its sends on these links", one.algorithm)
+            : fmt::format("the closed form of {} is an estimate", one.algorithm);
     if (!one.exact && std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
   }
   return said;

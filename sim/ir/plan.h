@@ -31,14 +31,16 @@ struct CollectiveInstance {
   std::string case_text;
   std::string reason;
   Pass pass = Pass::forward;
-  bool moves_weights = false;  // gathers weights or reduces their gradients
-  int devices = 1;             // in one group
-  Bytes bytes;                 // V
-  Seconds analytic;            // closed form, as if alone
-  bool exact = true;           // false: its latency term is an estimate
-  std::string formula;         // "(N-1)/(2N) * V/W1 + (N-1)*latency"
-  Seconds textbook;            // the asymptotic V/W figure; 0: not stated
-  std::string textbook_formula;
+  bool moves_weights = false;             // gathers weights or reduces their gradients
+  int devices = 1;                        // in one group
+  Bytes bytes;                            // V
+  Seconds analytic;                       // closed form, as if alone
+  bool exact = true;                      // false: its latency term is an estimate
+  std::string formula;                    // "(N-1)/(2N) * V/W1 + (N-1)*latency"
+  std::string terms;                      // what its symbols stand for, but V and W1
+  bool laid_over_links = false;           // no closed form: the plan's sends on each link
+  Seconds textbook;                       // the asymptotic V/W figure; 0: there is none
+  std::string textbook_formula;           // or why there is none
   std::vector<std::string> alternatives;  // not taken, each with its price
   std::string convention;  // "W1 = 100 GB/s each way, W = 2*W1 = 200 GB/s per wrapped axis"
   std::vector<Occurrence> times;

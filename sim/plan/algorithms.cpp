@@ -164,6 +164,9 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
     GroupAxis made =
         axis.wiring == Wiring::star ? star_axis(cluster, axis, axes) : grid_axis(cluster, a);
     made.level = axis.level;
+    made.name = cluster.levels.size() > 1
+                    ? cluster.levels[static_cast<std::size_t>(axis.level)].name
+                    : axis.name;
     made.nic_level = nic_level(cluster, axis.level);
     if (take_slowest(cluster, axis, made)) net.uneven = true;
     if (before != nullptr && goes_on(*before, axis)) {
@@ -370,118 +373,6 @@ Choice cheapest(std::span<const AlgorithmRow* const> rows,
 Choice choose_algorithm(const CollectiveAsk& ask, const GroupNet& net) {
   return cheapest(considered(ask, net),
                   [&](const AlgorithmRow& row) { return row.closed_form(ask, net).time; });
-}
-
-std::string bandwidth_convention(const GroupNet& net) {
-  if (net.axes.empty()) return "one device: nothing is sent";
-  std::string text;
-  std::vector<std::string> said;
-  for (const GroupAxis& axis : net.axes) {
-    std::string one;
-    switch (axis.wiring) {
-      case Wiring::ring:
-        one = fmt::format("W1 = {} each way, W = 2*W1 = {} per wrapped axis", to_text(axis.w1),
-                          to_text(axis.w1 * 2));
-        break;
-      case Wiring::ring_oneway:
-        one = fmt::format("W1 = W = {}, one direction only", to_text(axis.w1));
-        break;
-      case Wiring::line:
-        one = fmt::format("W1 = W = {} each way, no wrap", to_text(axis.w1));
-        break;
-      case Wiring::pair:
-        one = fmt::format("W1 = W = {} each way, one link on an axis of 2", to_text(axis.w1));
-        break;
-      case Wiring::star:
-        one = fmt::format("W1 = W = {} egress per device", to_text(axis.w1));
-        break;
-      case Wiring::graph:
-        one = fmt::format("W1 = W = {} from each rank to the next, all at once", to_text(axis.w1));
-        break;
-      case Wiring::full_mesh:
-        one = fmt::format("W1 = {} a cable, W = (N-1)*W1 = {} egress per device", to_text(axis.w1),
-                          to_text(axis.w1 * axis.ports));
-        break;
-    }
-    if (std::find(said.begin(), said.end(), one) != said.end()) continue;
-    said.push_back(one);
-  }
-  return fmt::format("{}", fmt::join(said, "; "));
-}
-
-namespace {
-
-// Over levels of switches W is what a block of devices below the slowest level sends out of it at
-// once, 8 NICs of a node (Scaling Book ch. 12).
-ClosedForm textbook_over_levels(const CollectiveAsk& ask, const GroupNet& net) {
-  BytesPerSec w, one;
-  double below = 1;
-  for (const int i : outside_in(net)) below *= net.axes[static_cast<std::size_t>(i)].size;
-  for (const int i : outside_in(net)) {
-    const GroupAxis& axis = net.axes[static_cast<std::size_t>(i)];
-    if (axis.wiring != Wiring::star) return {};
-    below /= axis.size;
-    if (w != BytesPerSec{} && axis.w1 * below >= w) continue;
-    w = axis.w1 * below;
-    one = axis.w1;
-  }
-  const char* kW = "of the devices below the slowest level";
-  switch (ask.kind) {
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-      return {ask.bytes / w, fmt::format("V/W {}", kW), false};
-    case Collective::all_reduce:
-      return {2.0 * (ask.bytes / w), fmt::format("2V/W {}", kW), false};
-    case Collective::all_to_all:
-      return {ask.bytes / static_cast<double>(net.ranks()) / one,
-              "V/(N*W1) of a device at the slowest level", false};
-    default:
-      return {};
-  }
-}
-
-}  // namespace
-
-ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
-  if (net.graph != nullptr) return {};  // no book's W
-  if (levels(net)) return textbook_over_levels(ask, net);
-  BytesPerSec w;
-  int longest_axis = 1;
-  for (const GroupAxis& axis : net.axes) {
-    if (star(net)) {
-      w = axis.w1;
-    } else {
-      w += axis.w1 * axis.ports;
-    }
-    longest_axis = std::max(longest_axis, axis.size);
-  }
-  const GroupAxis& first = net.axes[0];
-  const double k = star(net) ? 1.0 : static_cast<double>(net.axes.size());
-  const std::string over = k > 1 ? fmt::format("({:g}*W)", k) : "W";
-  switch (ask.kind) {
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-      return {ask.bytes / w, "V/" + over, false};
-    case Collective::all_reduce:
-      return {2.0 * (ask.bytes / w), "2V/" + over, false};
-    case Collective::all_to_all: {
-      if (star(net)) return {ask.bytes / static_cast<double>(net.ranks()) / w, "V/(N*W)", false};
-      if (first.wiring == Wiring::ring_oneway && k == 1)
-        return {ask.bytes / 2.0 / w, "V/(2W)", false};
-      const BytesPerSec one = first.w1 * first.ports;
-      if (first.wiring == Wiring::full_mesh) {
-        return {ask.bytes / static_cast<double>(net.ranks()) / one, "V/(N*W)", false};
-      }
-      if (k == 1) return {ask.bytes / 4.0 / one, "V/(4W)", false};
-      return {ask.bytes * (longest_axis / 4.0 / net.ranks()) / one, "V*max(A)/(4*N*W)", false};
-    }
-    case Collective::collective_permute:
-      if (!ask.targets.empty()) return {};
-      return {ask.bytes / static_cast<double>(net.ranks()) / first.w1, "V/(N*W1)", false};
-    default:  // the book prices no rooted collectives and no barriers
-      break;
-  }
-  return {};
 }
 
 }  // namespace shardsim

@@ -52,6 +52,7 @@ struct GroupAxis {
   std::vector<Climb> climbs = {};  // of a star; levels with the same first one share it
 
   bool operator==(const GroupAxis&) const = default;
+  std::string name = {};           // of its level, where there are several; otherwise its own
 };
 
 // The network as the ranks of one group see it when all groups of these axes run at once: axes of
@@ -138,11 +139,12 @@ Choice cheapest(std::span<const AlgorithmRow* const> rows,
                 const std::function<Seconds(const AlgorithmRow&)>& time);
 
 // "W1 = 100 GB/s each way, W = 2*W1 = 200 GB/s per wrapped axis" or "W1 = W = 450 GB/s egress per
-// device": what the formula's W1 is here.
+// device": what the formula's W1 is here, of each axis or level where they differ.
 std::string bandwidth_convention(const GroupNet& net);
 
 // The textbook's asymptotic figure: V/W, 2V/W, V/(4W) with W = 2*W1 of a two-way axis, W1 otherwise
-// (Scaling Book ch. 3). For the reader's comparison; not a bound.
+// (Scaling Book ch. 3). For the reader's comparison; not a bound. Where there is none, the time is
+// 0 and the formula says why.
 ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net);
 
 std::span<const Collective> collective_kinds();

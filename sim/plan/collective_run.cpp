@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "plan/clusters.h"
+#include "plan/formula_terms.h"
 #include "plan/network_text.h"
 #include "plan/placement.h"
 #include "plan/plan_time.h"
@@ -105,6 +106,7 @@ CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& clus
   instance.formula = form.formula;
   instance.exact = form.exact && !net.uneven;
   if (net.uneven) instance.formula += ", W1 of the slowest link, half beside a missing one";
+  instance.terms = terms_text(instance.formula, *call.algorithm, net);
   const ClosedForm book = textbook(call.ask, net);
   instance.textbook = book.time;
   instance.textbook_formula = book.formula;
@@ -119,8 +121,9 @@ CollectiveInstance describe_on_links(const CollectiveCall& call, const Cluster& 
       plan_time(*call.algorithm, call.ask, cluster, group_net(cluster, call.axes));
   if (!time) return instance;
   instance.analytic = *time;
-  instance.formula =
-      "longest chain of sends, each a and what its phase puts on its most loaded link";
+  instance.formula = "its sends on these links, each link shared fairly by those under way on it";
+  instance.terms.clear();
+  instance.laid_over_links = true;
   return instance;
 }
 

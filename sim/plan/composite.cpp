@@ -237,10 +237,10 @@ CollectivePlan plan_of(const Composite& composite, const CollectiveAsk& ask, con
 
 namespace {
 
-// "ring reduce-scatter of 8 [...]".
+// "reduce-scatter of 64 MiB over 8 by ring [...]".
 std::string text_of(const Part& part, const GroupNet& net, const std::string& formula) {
-  return fmt::format("{} of {} by {} [{}]", to_text(part.ask.kind), net.ranks(), part.row->name,
-                     formula);
+  return fmt::format("{} of {} over {} by {} [{}]", to_text(part.ask.kind), to_text(part.ask.bytes),
+                     net.ranks(), part.row->name, formula);
 }
 
 }  // namespace

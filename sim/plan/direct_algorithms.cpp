@@ -165,7 +165,7 @@ ClosedForm form_in_rounds(const GroupNet& net, Bytes chunk, std::string formula)
 // Several levels: a port carries the messages whose ends differ at its level, and those that go to
 // the right position inside first (rails, grids).
 ClosedForm form_on_levels(const GroupNet& net, Bytes chunk) {
-  const std::string formula = "max over levels of (V/N^2 * pairs through one port)/W1";
+  const std::string formula = "max over ports of pairs*V/(N^2*W1)";
   const auto late = [](const GroupAxis& axis) { return axis.latency > Seconds{}; };
   if (std::none_of(net.axes.begin(), net.axes.end(), late))
     return {(chunk / Bytes{1}) * all_to_all_load(net), formula};
@@ -174,7 +174,7 @@ ClosedForm form_on_levels(const GroupNet& net, Bytes chunk) {
 
 // A torus: the load of the busiest port, V*max(A)/(4*N*W) on equal even axes (Scaling Book ch. 3).
 ClosedForm form_on_torus(const GroupNet& net, Bytes chunk) {
-  const std::string formula = "V/W1 * max over axes of (sum of hops)/(A*N)";
+  const std::string formula = "V/(N*W1) * max over axes of H/A";
   const bool late = std::any_of(net.axes.begin(), net.axes.end(),
                                 [](const GroupAxis& axis) { return axis.latency > Seconds{}; });
   if (!late) return {(chunk / Bytes{1}) * all_to_all_load(net), formula};
@@ -348,7 +348,8 @@ ClosedForm form_shift(const CollectiveAsk& ask, const GroupNet& net) {
             "min(d, N-d) * V/(N*W1) + max(d, N-d) * a, d = shift"};
   }
   return {h * axis.latency + h * (tie ? 0.5 : 1.0) * shard / axis.w1,
-          tie ? "hops * (a + V/(2*N*W1)), split over both ways" : "hops * (a + V/(N*W1))"};
+          fmt::format("{:g} hops * (a + V/({}N*W1)){}", h, tie ? "2*" : "",
+                      tie ? ", split over both ways" : "")};
 }
 
 double sends_shift(const CollectiveAsk& ask, const GroupNet& net) {

@@ -137,8 +137,8 @@ ClosedForm form_pipelined(const CollectiveAsk& ask, const GroupNet& net) {
   const std::vector<double> shares = best_shares(ask, net);
   return {
       rounds(ask.kind) * makespan(unit_times(ask, net), shares),
-      times(ask.kind, fmt::format("{} pieces through the levels, max over levels of (A-1) * V/N "
-                                  "* gathered/W1 and the ends",
+      times(ask.kind, fmt::format("until the last of P = {} pieces has passed all levels, one at a "
+                                  "time each, in a + share*(A-1)*G*V/(N*W1)",
                                   shares.size()))};
 }
 

@@ -103,7 +103,7 @@ ClosedForm form_node_rings(const CollectiveAsk& ask, const GroupNet& net) {
   if (!home) outside += latency_inside;
   return {rounds(ask.kind) * (n - 1) * std::max(inside, outside),
           times(ask.kind,
-                "(N-1) * max(a + V/(N*k*W1) over a NIC, a + (k-1)/k * V/(N*W1) inside), k rings"),
+                "(N-1) * max(a + V/(N*k*W1) over one NIC, a + (k-1)/k * V/(N*W1) inside), k rings"),
           ask.kind != Collective::all_reduce && home && levels_used == 2 && outside >= inside};
 }
 

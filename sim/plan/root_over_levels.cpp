@@ -105,7 +105,7 @@ ClosedForm form_over_levels(const GroupNet& net, Bytes shard, Collective kind) {
     }
   }
   return {ports.end(),
-          "V/N * shards through the root's busiest port / its W1, each no sooner than a",
+          "V/(N*W1) * shards through the root's busiest port, each no sooner than a",
           !late && levels.size() == 1};
 }
 

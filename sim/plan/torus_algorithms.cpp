@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "plan/algorithm_parts.h"
 #include "plan/gather.h"
@@ -145,19 +146,31 @@ double steps_along(const CollectiveAsk& ask, const GroupAxis& axis) {
   return ask.merged && axis.wiring == Wiring::line ? 2 : axis.size - 1;
 }
 
-// Chunks that the busiest port forwards one after the other, when each is its own send.
-double busiest_port_sends(const GroupNet& net) {
-  std::vector<double> sends(net.axes.size(), 0.0);
-  for (const std::vector<int>& order : orders(net.axes.size())) {
-    double before = 1;
-    for (const int i : order) {
-      const GroupAxis& axis = net.axes[static_cast<std::size_t>(i)];
-      sends[static_cast<std::size_t>(i)] +=
-          (axis.size - 1) * before * (both_directions(net) ? 2.0 / axis.ports : 1.0);
-      before *= axis.size;
+// Chunks that a port forwards one after the other, when each is its own send.
+struct PortSends {
+  double count = 0;
+  std::string
+      text;  // "(8-1)*(1+4)": along an axis of 8, of 1 rank in one order and of 4 in another
+};
+
+PortSends busiest_port_sends(const GroupNet& net) {
+  PortSends most;
+  for (int i = 0; i < static_cast<int>(net.axes.size()); ++i) {
+    const GroupAxis& axis = net.axes[static_cast<std::size_t>(i)];
+    std::vector<double> before;  // ranks whose chunks come, by order
+    for (const std::vector<int>& order : orders(net.axes.size())) {
+      const auto place = std::find(order.begin(), order.end(), i) - order.begin();
+      before.push_back(gathered(net, order)[static_cast<std::size_t>(place)]);
     }
+    std::sort(before.begin(), before.end());
+    const double lanes = both_directions(net) ? 2.0 / axis.ports : 1.0;
+    const double count =
+        (axis.size - 1) * lanes * std::accumulate(before.begin(), before.end(), 0.0);
+    if (count <= most.count) continue;
+    most = {count, fmt::format("{}({}-1)*({})", lanes == 1 ? "" : fmt::format("{:g}*", lanes),
+                               axis.size, fmt::join(before, "+"))};
   }
-  return *std::max_element(sends.begin(), sends.end());
+  return most;
 }
 
 // Stage by stage, each as long as its longest axis takes for the pieces that are on it.
@@ -185,8 +198,7 @@ ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
   if (!alike(net) && in_steps(net)) {
     return {rounds(ask.kind) * time_in_stages(net, ask.bytes),
             times(ask.kind,
-                  "sum over stages of max over axes of (A-1) * (a + share * V/N * "
-                  "gathered/(ports*W1))")};
+                  "sum over stages of max over axes of (A-1) * (a + share*G*V/(N*ports*W1))")};
   }
   const double n = net.ranks();
   BytesPerSec all_ports;
@@ -198,12 +210,14 @@ ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
     latency = std::max(latency, axis.latency);
   }
   const bool equal = alike(net);
-  if (!equal) steps = busiest_port_sends(net);
+  const PortSends port = equal ? PortSends{} : busiest_port_sends(net);
+  if (!equal) steps = port.count;
   const Seconds once = steps * latency + (n - 1) / n * ask.bytes / all_ports;
-  const std::string count = equal ? "sum(A-1)" : fmt::format("{:g}", steps);
+  const std::string count = equal ? "sum of (A-1)" : port.text;
   return {rounds(ask.kind) * once,
           times(ask.kind,
-                fmt::format("{} * a + (N-1)/N * V/(all ports: {})", count, to_text(all_ports))),
+                fmt::format("{} * a + (N-1)/N * V/(all ports: {})", count, to_text(all_ports))) +
+              (equal ? "" : fmt::format(", {} chunks through a port one by one", port.text)),
           equal || latency == Seconds{}};
 }
 
@@ -254,9 +268,7 @@ ClosedForm form_by_axis(const CollectiveAsk& ask, const GroupNet& net) {
     before *= axis.size;
   }
   return {rounds(ask.kind) * once,
-          times(ask.kind,
-                "sum over axes of (A-1) * (a + V/N * gathered/(ports*W1)), a once on a "
-                "switch")};
+          times(ask.kind, "sum over axes of (A-1) * (a + G*V/(N*ports*W1)), one a on a switch")};
 }
 
 double sends_by_axis(const CollectiveAsk& ask, const GroupNet& net) {

@@ -11,13 +11,22 @@ namespace shardsim {
 namespace {
 
 // Relative difference as people read it: exact cases say so.
-std::string against(Seconds value, Seconds reference) {
+std::string against(Seconds value, Seconds reference, bool exact = true) {
   if (reference == Seconds{0}) return value == Seconds{0} ? "equal" : "-";
   const double error = value / reference - 1;
-  if (std::abs(error) < 5e-10) return "simulated is equal to 1e-9";
+  if (std::abs(error) < 5e-10)
+    return fmt::format("simulated is equal to 1e-9{}", exact ? "" : " here");
   if (std::abs(error) < 5e-6) return fmt::format("simulated {:+.1e}", error);
   if (error > 10) return fmt::format("simulated is {:.3g} times that", error + 1);
   return fmt::format("simulated {:+.2f} %", 100 * error);
+}
+
+// What the closed form is not.
+std::string reservation(const Run& run, const CollectiveInstance& c) {
+  if (run.plan.collectives.size() > 1) return " (for this one alone)";
+  if (c.exact) return "";
+  if (run.grain == Grain::fluid) return " (an estimate; the fluid grain may rest on it)";
+  return c.laid_over_links ? "" : " (in general an estimate)";
 }
 
 }  // namespace
@@ -31,19 +40,15 @@ std::string collective_table(const Run& run, const Metrics& metrics) {
                         to_text(c.kind), to_text(c.bytes), fmt::join(c.axes, ", "), c.devices,
                         run.plan.cluster.text, run.plan.cluster.devices());
     const Seconds time = metrics.collective_time[i];
-    const bool alone = run.plan.collectives.size() == 1;
     text += line("simulated", fmt::format("{:<14} {}", fine_text(time), engine_text(run)));
-    text += line(
-        "closed form",
-        fmt::format("{:<14} {}; {}{}", fine_text(c.analytic), against(time, c.analytic), c.formula,
-                    !alone                      ? " (for this one alone)"
-                    : c.exact                   ? ""
-                    : run.grain == Grain::fluid ? " (an estimate; the fluid grain may rest on it)"
-                                                : " (an estimate)"));
-    if (c.textbook != Seconds{0}) {
-      text += line("textbook", fmt::format("{:<14} {}; {}", fine_text(c.textbook),
-                                           against(time, c.textbook), c.textbook_formula));
-    }
+    text += line(c.laid_over_links ? "estimate" : "closed form",
+                 fmt::format("{:<14} {}; {}{}", fine_text(c.analytic),
+                             against(time, c.analytic, c.exact), c.formula, reservation(run, c)));
+    if (!c.terms.empty()) text += line("where", c.terms);
+    text += line("textbook", c.textbook == Seconds{0}
+                                 ? c.textbook_formula
+                                 : fmt::format("{:<14} {}; {}", fine_text(c.textbook),
+                                               against(time, c.textbook), c.textbook_formula));
     text += line("algorithm", c.reason);
     text += line("bandwidth", c.convention);
   }

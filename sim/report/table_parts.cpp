@@ -47,44 +47,77 @@ std::string line(std::string_view label, std::string_view text) {
 namespace {
 
 constexpr std::size_t kMostLinks = 8;
-constexpr std::size_t kMostDiffering = 4;
+constexpr std::size_t kMostDiffering = 8;
 
-// Names of the links that are not as their port says; with one class of devices, of their kinds.
-std::set<std::string> differing_links(const Cluster& cluster, const Fold& fold) {
-  std::set<std::string> names;
+// A row of the table: what was measured, or a link that nothing passes.
+struct LinkRow {
+  LinkLoad link;
+  std::string_view note = {};
+};
+
+// The links that are not as their port says, one of each orbit: the busiest first, then those that
+// nothing passes, then those that are missing.
+std::vector<LinkRow> differing_links(const Run& run, const Metrics& metrics) {
+  const Cluster& cluster = run.plan.cluster;
+  const Fold& fold = run.plan.fold;
+  std::set<std::string> differing;
+  std::vector<LinkRow> idle, missing;
   for (const auto& [link, is] : cluster.changed) {
-    if (is.missing) continue;
-    const bool of_kind =
-        fold.classes() == 1 && static_cast<std::size_t>(link) < cluster.port_links();
-    names.insert(of_kind ? cluster.port(link).name : cluster.link_name(link));
+    const bool of_port = static_cast<std::size_t>(link) < cluster.port_links();
+    const DeviceId owner = of_port ? cluster.owner(link) : DeviceId{};
+    if (of_port && fold.representative(cluster, owner) != owner) continue;
+    const NetLink& orbit = run.graph.links[fold.orbit_of(cluster, link)];
+    if (is.missing) missing.push_back({{orbit.name, {}, {}, 0}});
+    const bool carries = std::any_of(metrics.links.begin(), metrics.links.end(),
+                                     [&](const LinkLoad& load) { return load.name == orbit.name; });
+    if (carries) differing.insert(orbit.name);
+    if (!carries && !is.missing) {
+      idle.push_back({{orbit.name, orbit.bandwidth, {}, 0}, "overridden, nothing passes"});
+    }
   }
-  return names;
+  std::vector<LinkRow> rows;
+  for (const LinkLoad& link : metrics.links)
+    if (differing.count(link.name) > 0) rows.push_back({link, "overridden"});
+  rows.insert(rows.end(), idle.begin(), idle.end());
+  rows.insert(rows.end(), missing.begin(), missing.end());
+  return rows;
+}
+
+std::string link_line(const LinkRow& row, std::size_t width) {
+  const LinkLoad& link = row.link;
+  if (link.bandwidth == BytesPerSec{}) return link.name + "\n";
+  return fmt::format("{:<{}} {:>12} {:>14} {:>8}{}{}\n", link.name, width, to_text(link.bandwidth),
+                     to_text(link.bytes), percent(link.utilisation), row.note.empty() ? "" : "  ",
+                     row.note);
 }
 
 }  // namespace
 
 std::string link_lines(const Run& run, const Metrics& metrics) {
   if (metrics.links.empty()) return "";
-  const std::set<std::string> differing = differing_links(run.plan.cluster, run.plan.fold);
-  std::vector<const LinkLoad*> shown;
-  std::size_t besides = 0;
-  for (std::size_t i = 0; i < metrics.links.size(); ++i) {
-    const bool differs = differing.count(metrics.links[i].name) > 0;
-    if (i >= kMostLinks && !(differs && besides++ < kMostDiffering)) continue;
-    shown.push_back(&metrics.links[i]);
+  const std::vector<LinkRow> differing = differing_links(run, metrics);
+  std::vector<LinkRow> shown = differing;
+  if (shown.size() > kMostDiffering) shown.resize(kMostDiffering);
+  std::set<std::string> taken;
+  for (const LinkRow& row : shown) taken.insert(row.link.name);
+  for (std::size_t i = 0, others = 0; i < metrics.links.size() && others < kMostLinks; ++i) {
+    if (!taken.insert(metrics.links[i].name).second) continue;
+    shown.push_back({metrics.links[i]});
+    ++others;
   }
   std::size_t width = 26;
-  for (const LinkLoad* link : shown) width = std::max(width, link->name.size());
+  for (const LinkRow& row : shown) width = std::max(width, row.link.name.size());
   std::string text = fmt::format("\n{:<{}} {:>12} {:>14} {:>8}\n", "link (each of its kind)", width,
                                  "bandwidth", "carried", "busy");
-  for (const LinkLoad* link : shown) {
-    text += fmt::format("{:<{}} {:>12} {:>14} {:>8}{}\n", link->name, width,
-                        to_text(link->bandwidth), to_text(link->bytes), percent(link->utilisation),
-                        differing.count(link->name) > 0 ? "  overridden" : "");
-  }
-  if (metrics.links.size() > shown.size()) {
-    text += fmt::format("… and {} more, none busier\n", metrics.links.size() - shown.size());
-  }
+  for (const LinkRow& row : shown) text += link_line(row, width);
+  const auto hidden = [&](const auto& links, auto&& name) {
+    return std::count_if(links.begin(), links.end(),
+                         [&](const auto& link) { return taken.count(name(link)) == 0; });
+  };
+  const auto differ = hidden(differing, [](const LinkRow& row) { return row.link.name; });
+  if (differ > 0) text += fmt::format("… and {} more that are overridden or missing\n", differ);
+  const auto busy = hidden(metrics.links, [](const LinkLoad& link) { return link.name; });
+  if (busy > 0) text += fmt::format("… and {} more, none busier\n", busy);
   return text;
 }
 

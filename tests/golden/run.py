@@ -20,6 +20,11 @@ CASES = {
     "collective-beside": f"collective all-to-all --beside all-gather --topology ring:8 {LINK}",
     "collective-over": f"collective all-gather --topology torus:4x4x4 --over z,x {LINK}",
     "collective-degraded": "collective all-gather --topology torus-4x4-degraded --bytes 64MiB",
+    "collective-graph": "collective all-gather --topology fat-tree-8-two-spines --bytes 64MiB",
+    "collective-terms": "collective broadcast --topology hgx-h100-x2 --bytes 64MiB",
+    "collective-terms-torus": f"collective all-reduce --topology torus:8x4 {LINK}",
+    "collective-terms-all-to-all": "collective all-to-all --topology hgx-h100-x2 --bytes 64MiB",
+    "run-one-device": "run configs/runs/llama3-8b-h100-x1.yaml --out {out}",
     "collective-sweep": "collective all-gather --topology torus:6x4x4 --bandwidth 100GB/s "
                         "--latency 1us --sweep-bytes 1KiB:1GiB:4",
     "collective-sweep-csv": "collective all-to-all --topology ring:8 --bandwidth 100GB/s "
