@@ -20,6 +20,8 @@ CASES = {
     "collective-beside": f"collective all-to-all --beside all-gather --topology ring:8 {LINK}",
     "collective-over": f"collective all-gather --topology torus:4x4x4 --over z,x {LINK}",
     "collective-degraded": "collective all-gather --topology torus-4x4-degraded --bytes 64MiB",
+    "collective-missing": "collective all-reduce --topology tests/golden/ring-8-missing.yaml "
+                          "--algorithm chain --bytes 64MiB",
     "collective-graph": "collective all-gather --topology fat-tree-8-two-spines --bytes 64MiB",
     "collective-terms": "collective broadcast --topology hgx-h100-x2 --bytes 64MiB",
     "collective-terms-torus": f"collective all-reduce --topology torus:8x4 {LINK}",
