@@ -40,6 +40,8 @@ AlgorithmChoice cheapest_of(const CollectiveAsk& ask, const Cluster& cluster, co
                      : ask.window > 0 ? " of those with a window of sends"
                                       : "";
   if (choice.runner_up == nullptr) {
+    // Where closed forms may be wrong, nothing was laid over the links to tell its time.
+    if (net.uneven || net.graph != nullptr) reason = fmt::format("{}: ", choice.best->name);
     return {choice.best, fmt::format("{}the only one{} that suits", reason, left)};
   }
   reason += by_plan      ? "shortest with the sends of each candidate laid over these links"

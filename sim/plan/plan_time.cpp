@@ -50,6 +50,7 @@ std::optional<Choice> choose_by_plan_time(const CollectiveAsk& ask, const Cluste
                                           const GroupNet& net) {
   if (!net.uneven && net.graph == nullptr) return std::nullopt;
   const std::vector<const AlgorithmRow*> rows = considered(ask, net);
+  if (rows.size() < 2) return std::nullopt;
   double sends = 0;
   for (const AlgorithmRow* row : rows)
     if (!exact(*row, ask, net)) sends += sends_of(*row, ask, cluster, net);

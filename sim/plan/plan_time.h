@@ -24,7 +24,7 @@ std::optional<Seconds> plan_time(const AlgorithmRow& row, const CollectiveAsk& a
 
 // The algorithm with the smallest plan_time, or closed form where that is exact, among those that
 // `auto` considers, and the runner-up. Nothing where all closed forms are exact or all links alike,
-// or there would be more than about half a million sends in all.
+// there is one to take, or there would be more than about half a million sends in all.
 std::optional<Choice> choose_by_plan_time(const CollectiveAsk& ask, const Cluster& cluster,
                                           const GroupNet& net);
 
