@@ -123,7 +123,7 @@ CollectiveInstance describe_on_links(const CollectiveCall& call, const Cluster& 
       plan_time(*call.algorithm, call.ask, cluster, group_net(cluster, call.axes));
   if (!time) return instance;
   instance.analytic = *time;
-  instance.formula = "its sends on these links, each link shared fairly by those under way on it";
+  instance.formula = "its sends on these links, each at the least of its fair shares";
   instance.terms.clear();
   instance.laid_over_links = true;
   return instance;

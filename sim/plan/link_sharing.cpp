@@ -4,9 +4,9 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <queue>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -15,62 +15,30 @@ namespace shardsim {
 
 namespace {
 
-// The least first.
-template <class T>
-using Earliest = std::priority_queue<T, std::vector<T>, std::greater<T>>;
-
-// A link and the messages on it. While `weight` of them share it, each of weight 1 is served for
-// 1/weight of the time that passes; `served` adds that up, and a message is through when it has
-// grown by the message's own time on the link, for each of its weight.
-class SharedLink {
- public:
-  void enter(std::uint32_t op, Seconds own, double weight, Seconds now) {
-    advance(now);
-    through_.push({served_ + own / weight, op});
-    weight_ += weight;
-  }
-  bool empty() const { return through_.empty(); }
-  Seconds next(Seconds now) const {  // REQUIRES: not empty; now: the time of the last call
-    return now + std::max(Seconds{}, through_.top().first - served_) * weight_;
-  }
-  // Takes off those that are through now; calls left(op) for each and subtracts what it returns,
-  // the op's weight.
-  template <class Left>
-  void leave(Seconds now, Left left) {
-    constexpr double kTogether = 1 + 1e-12;
-    advance(now);
-    served_ = through_.top().first;
-    while (!through_.empty() && through_.top().first <= served_ * kTogether) {
-      const std::uint32_t op = through_.top().second;
-      through_.pop();
-      weight_ -= left(op);
-    }
-    if (!through_.empty()) return;
-    weight_ = 0;  // without what rounding left
-    served_ = {};
-  }
-
-  std::uint32_t turn = 0;  // counts how often its next departure has changed
-
- private:
-  void advance(Seconds now) {
-    if (weight_ > 0) served_ += (now - at_) / weight_;
-    at_ = now;
-  }
-
-  Earliest<std::pair<Seconds, std::uint32_t>> through_;  // served_ at that time, op
-  Seconds served_, at_;
-  double weight_ = 0;
-};
+constexpr double kTogether = 1 + 1e-12;  // times that rounding alone keeps apart
 
 struct Event {
-  enum class Kind : std::uint8_t { end, departure, through };
+  enum class Kind : std::uint8_t { end, departure, arrival };
 
   Seconds at;
-  Kind kind = Kind::end;   // an op ends, its message leaves, a link is through with one
-  std::uint32_t who = 0;   // op or link
-  std::uint32_t turn = 0;  // of the link
+  Kind kind = Kind::end;  // an op ends, its message leaves, its message has arrived
+  std::uint32_t op = 0;
+  std::uint32_t turn = 0;  // of an arrival: Message::turn when it was foreseen
   auto operator<=>(const Event&) const = default;
+};
+
+struct Message {
+  Bytes left;
+  BytesPerSec rate;
+  Seconds since;           // when `left` was so much
+  std::uint32_t turn = 0;  // counts how often its arrival has changed
+  bool seen = false;       // by the present call of share_anew
+};
+
+struct SharedLink {
+  double parts = 0;                // flows of the messages on it
+  std::vector<std::uint32_t> ops;  // whose messages they are
+  bool changed = false;
 };
 
 class Flowing {
@@ -80,100 +48,144 @@ class Flowing {
         network_(network),
         bytes_(bytes),
         links_(network.links.size()),
-        missing_(made.ops.size()),
-        passing_(made.ops.size()) {
-    followers();
+        messages_(made.ops.size()),
+        missing_(made.ops.size()) {
+    find_followers();
   }
 
   Seconds run() {
-    for (std::uint32_t i = 0; i < missing_.size(); ++i)
-      if (missing_[i] == 0) start(i, Seconds{});
-    Seconds last;
+    for (std::uint32_t op = 0; op < missing_.size(); ++op)
+      if (missing_[op] == 0) start(op, Seconds{});
+    Seconds now;
     for (std::size_t count = 0; !events_.empty(); ++count) {
       if (count % 4096 == 0) throw_if_interrupted();
-      const Event event = events_.top();
-      events_.pop();
-      if (event.kind == Event::Kind::end) last = event.at;
-      take(event);
+      now = events_.top().at;
+      while (!events_.empty() && events_.top().at <= now * kTogether) {
+        const Event event = events_.top();
+        events_.pop();
+        take(event, now);
+      }
+      share_anew(now);
     }
-    return last;
+    return end_;
   }
 
  private:
   // CSR of the ops that wait for each; how many each waits for.
-  void followers() {
+  void find_followers() {
     first_.assign(made_.ops.size() + 1, 0);
     for (const std::uint32_t w : made_.waits) ++first_[w + 1];
     for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
     who_.resize(made_.waits.size());
     std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-    for (std::uint32_t i = 0; i < missing_.size(); ++i) {
-      missing_[i] = made_.wait_offset[i + 1] - made_.wait_offset[i];
-      for (std::uint32_t w = made_.wait_offset[i]; w < made_.wait_offset[i + 1]; ++w)
-        who_[next[made_.waits[w]]++] = i;
+    for (std::uint32_t op = 0; op < missing_.size(); ++op) {
+      missing_[op] = made_.wait_offset[op + 1] - made_.wait_offset[op];
+      for (std::uint32_t w = made_.wait_offset[op]; w < made_.wait_offset[op + 1]; ++w)
+        who_[next[made_.waits[w]]++] = op;
     }
   }
 
-  void start(std::uint32_t i, Seconds now) {
-    const Op& op = like(i);
-    const Seconds after = op.kind == OpKind::join ? now : now + op.seconds;
-    const bool moves = op.kind == OpKind::transfer && op.bytes > Bytes{};
-    events_.push({after, moves ? Event::Kind::departure : Event::Kind::end, i, 0});
+  void start(std::uint32_t op, Seconds now) {
+    const Op& what = like(op);
+    const bool moves = what.kind == OpKind::transfer && what.bytes > Bytes{};
+    const Seconds after = what.kind == OpKind::join ? now : now + what.seconds;
+    events_.push({after, moves ? Event::Kind::departure : Event::Kind::end, op, 0});
   }
 
-  void take(const Event& event) {
+  void take(const Event& event, Seconds now) {
     switch (event.kind) {
       case Event::Kind::end:
-        for (std::uint32_t at = first_[event.who]; at < first_[event.who + 1]; ++at)
-          if (--missing_[who_[at]] == 0) start(who_[at], event.at);
+        end_ = std::max(end_, now);
+        for (std::uint32_t at = first_[event.op]; at < first_[event.op + 1]; ++at)
+          if (--missing_[who_[at]] == 0) start(who_[at], now);
         return;
       case Event::Kind::departure:
-        depart(event.who, event.at);
+        depart(event.op, now);
         return;
-      case Event::Kind::through:
-        if (event.turn == links_[event.who].turn) pass(event.who, event.at);
+      case Event::Kind::arrival:
+        if (event.turn == messages_[event.op].turn) arrive(event.op, now);
         return;
     }
   }
 
-  // A route lists a link once for every load on it.
-  void depart(std::uint32_t i, Seconds now) {
-    const Op& op = like(i);
-    const std::span<const std::uint32_t> route = network_.route(op.route);
+  void depart(std::uint32_t op, Seconds now) {
+    messages_[op].left = bytes_ * (like(op).bytes / kTemplateBytes);
+    messages_[op].since = now;
+    each_link(op, [&](SharedLink& link, double parts) {
+      link.parts += parts;
+      link.ops.push_back(op);
+    });
+  }
+
+  void arrive(std::uint32_t op, Seconds now) {
+    ++messages_[op].turn;
+    each_link(op, [&](SharedLink& link, double parts) {
+      link.ops.erase(std::find(link.ops.begin(), link.ops.end(), op));
+      link.parts = link.ops.empty() ? 0 : link.parts - parts;  // nothing that rounding left
+    });
+    events_.push({now, Event::Kind::end, op, 0});
+  }
+
+  // The links of a message and its parts of each: a route lists a link once for every load on it.
+  template <class Visit>
+  void each_link(std::uint32_t op, Visit visit) {
+    const std::span<const std::uint32_t> route = network_.route(like(op).route);
     for (std::size_t at = 0, last = 0; at < route.size(); at = last) {
       while (last < route.size() && route[last] == route[at]) ++last;
-      const Bytes load = bytes_ * (op.bytes / kTemplateBytes) * static_cast<double>(last - at);
       SharedLink& link = links_[route[at]];
-      link.enter(i, load / network_.links[route[at]].bandwidth, op.flows, now);
-      ++passing_[i];
-      look_ahead(route[at], now);
+      visit(link, like(op).flows * static_cast<double>(last - at));
+      if (!link.changed) changed_.push_back(route[at]);
+      link.changed = true;
     }
   }
 
-  void pass(std::uint32_t link, Seconds now) {
-    links_[link].leave(now, [&](std::uint32_t i) {
-      if (--passing_[i] == 0) events_.push({now, Event::Kind::end, i, 0});
-      return like(i).flows;
-    });
-    look_ahead(link, now);
+  BytesPerSec least_share(const Op& op) const {
+    BytesPerSec least{std::numeric_limits<double>::infinity()};
+    for (const std::uint32_t link : network_.route(op.route))
+      least = std::min(least, network_.links[link].bandwidth * (op.flows / links_[link].parts));
+    return least;
   }
 
-  void look_ahead(std::uint32_t index, Seconds now) {
-    SharedLink& link = links_[index];
-    ++link.turn;
-    if (!link.empty()) events_.push({link.next(now), Event::Kind::through, index, link.turn});
+  // New rates for all messages on links whose messages have changed.
+  void share_anew(Seconds now) {
+    touched_.clear();
+    for (const std::uint32_t link : changed_) {
+      links_[link].changed = false;
+      for (const std::uint32_t op : links_[link].ops) {
+        if (messages_[op].seen) continue;
+        messages_[op].seen = true;
+        touched_.push_back(op);
+      }
+    }
+    changed_.clear();
+    for (const std::uint32_t op : touched_) {
+      messages_[op].seen = false;
+      run_at(op, least_share(like(op)), now);
+    }
   }
 
-  const Op& like(std::uint32_t i) const { return made_.like[made_.ops[i].like]; }
+  void run_at(std::uint32_t op, BytesPerSec rate, Seconds now) {
+    Message& message = messages_[op];
+    if (rate <= message.rate * kTogether && message.rate <= rate * kTogether) return;
+    message.left = std::max(Bytes{}, message.left - message.rate * (now - message.since));
+    message.since = now;
+    message.rate = rate;
+    events_.push({now + message.left / rate, Event::Kind::arrival, op, ++message.turn});
+  }
+
+  const Op& like(std::uint32_t op) const { return made_.like[made_.ops[op].like]; }
 
   const CollectiveTemplate& made_;
   const OpGraph& network_;
   Bytes bytes_;
   std::vector<SharedLink> links_;
+  std::vector<Message> messages_;           // [ops]
   std::vector<std::uint32_t> missing_;      // [ops] that it still waits for
-  std::vector<std::uint32_t> passing_;      // [ops] links that its message is on
   std::vector<std::uint32_t> first_, who_;  // [ops] CSR: those that wait for it
-  Earliest<Event> events_;
+  std::vector<std::uint32_t> changed_;      // links
+  std::vector<std::uint32_t> touched_;      // ops
+  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
+  Seconds end_;
 };
 
 }  // namespace

@@ -1,12 +1,11 @@
-// When the last message of a collective has arrived, with every link looked at by itself.
+// When the last message of a collective has arrived, without a replay.
 //
-// Each link divides its bandwidth fairly among the messages that are under way on it (generalized
-// processor sharing, by its virtual time: Parekh, Gallager 1993). A message leaves after what it
-// waits for and its latency, moves on all links of its way at once, and has arrived when the last
-// of them has passed it. So every link is busy as long as it has something to do, which the replay
-// is not: there a message held up on one link moves slowly on the others, too, and what it leaves
-// free there goes to the rest (max-min fairness), all links together. Where every message has one
-// busiest link of its way the two agree.
+// A message leaves after what it waits for and its latency. While it is under way every link of its
+// way allots it a fair share, one part of its bandwidth for each message on it, and it moves at the
+// least of its shares. What it cannot use of the others is left unused, which is all that this
+// lacks of the replay: there it goes to the other messages (max-min fairness: Bertsekas, Gallager
+// 1992, section 6.5.2), and every rate depends on all links together. The two agree where on no
+// link messages that are held up elsewhere meet others that are not.
 #pragma once
 
 #include "base/units.h"

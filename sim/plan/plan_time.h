@@ -12,8 +12,8 @@
 
 namespace shardsim {
 
-// The sends of the plan, of all groups of the net at once, on links that are looked at one by one
-// (plan/link_sharing.h): an estimate, without a replay. REQUIRES: the plan is not folded.
+// The sends of the plan, of all groups of the net at once, each at the least of its fair shares of
+// links (plan/link_sharing.h): an estimate, without a replay. REQUIRES: the plan is not folded.
 Seconds plan_time(const CollectivePlan& plan, const Cluster& cluster, const GroupNet& net,
                   Bytes bytes);
 
