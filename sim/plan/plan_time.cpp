@@ -1,5 +1,6 @@
 #include "plan/plan_time.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -15,11 +16,7 @@ namespace {
 
 constexpr double kMostSends = 5e5;  // of all candidates: about a second
 
-bool exact(const AlgorithmRow& row, const CollectiveAsk& ask, const GroupNet& net) {
-  return !net.uneven && row.closed_form(ask, net).exact;
-}
-
-// Of all ranks, each as often as it is split over paths; more than kMostSends when it is certain.
+// Of all ranks, each as often as it is split over paths.
 double sends_of(const AlgorithmRow& row, const CollectiveAsk& ask, const Cluster& cluster,
                 const GroupNet& net) {
   const double sends = row.sends_per_rank(ask, net) * cluster.devices();
@@ -27,6 +24,26 @@ double sends_of(const AlgorithmRow& row, const CollectiveAsk& ask, const Cluster
   const bool direct = row.name == "direct" || row.name == "shift" || row.name == "permutation";
   return sends *
          RoutedLoads(net).mean_paths(direct ? RoutedLoads::Pairs::any : RoutedLoads::Pairs::next);
+}
+
+// A row with its closed form, which on a graph routes every message: once is enough.
+struct Candidate {
+  const AlgorithmRow* row = nullptr;
+  Seconds form;
+  double sends = 0;  // to lay over links; 0: the closed form is exact
+};
+
+Candidate candidate(const AlgorithmRow& row, const CollectiveAsk& ask, const Cluster& cluster,
+                    const GroupNet& net) {
+  const ClosedForm form = row.closed_form(ask, net);
+  const bool exact = form.exact && !net.uneven;
+  return {&row, form.time, exact ? 0 : sends_of(row, ask, cluster, net)};
+}
+
+Seconds laid_over_links(const AlgorithmRow& row, const CollectiveAsk& ask, const Cluster& cluster,
+                        const GroupNet& net) {
+  throw_if_interrupted();
+  return plan_time(row.plan(ask, net, net.sizes()), cluster, net, ask.bytes);
 }
 
 }  // namespace
@@ -41,9 +58,9 @@ Seconds plan_time(const CollectivePlan& plan, const Cluster& cluster, const Grou
 std::optional<Seconds> plan_time(const AlgorithmRow& row, const CollectiveAsk& ask,
                                  const Cluster& cluster, const GroupNet& net) {
   if (!net.uneven && net.graph == nullptr) return std::nullopt;
-  if (exact(row, ask, net) || sends_of(row, ask, cluster, net) > kMostSends) return std::nullopt;
-  throw_if_interrupted();
-  return plan_time(row.plan(ask, net, net.sizes()), cluster, net, ask.bytes);
+  const double sends = candidate(row, ask, cluster, net).sends;
+  if (sends == 0 || sends > kMostSends) return std::nullopt;
+  return laid_over_links(row, ask, cluster, net);
 }
 
 std::optional<Choice> choose_by_plan_time(const CollectiveAsk& ask, const Cluster& cluster,
@@ -51,13 +68,17 @@ std::optional<Choice> choose_by_plan_time(const CollectiveAsk& ask, const Cluste
   if (!net.uneven && net.graph == nullptr) return std::nullopt;
   const std::vector<const AlgorithmRow*> rows = considered(ask, net);
   if (rows.size() < 2) return std::nullopt;
+  std::vector<Candidate> candidates;
   double sends = 0;
-  for (const AlgorithmRow* row : rows)
-    if (!exact(*row, ask, net)) sends += sends_of(*row, ask, cluster, net);
+  for (const AlgorithmRow* row : rows) {
+    candidates.push_back(candidate(*row, ask, cluster, net));
+    sends += candidates.back().sends;
+  }
   if (sends == 0 || sends > kMostSends) return std::nullopt;
   return cheapest(rows, [&](const AlgorithmRow& row) {
-    const std::optional<Seconds> time = plan_time(row, ask, cluster, net);
-    return time ? *time : row.closed_form(ask, net).time;
+    const auto at = std::find_if(candidates.begin(), candidates.end(),
+                                 [&](const Candidate& one) { return one.row == &row; });
+    return at->sends == 0 ? at->form : laid_over_links(row, ask, cluster, net);
   });
 }
 

@@ -104,8 +104,7 @@ ClosedForm form_over_levels(const GroupNet& net, Bytes shard, Collective kind) {
       ports.add(inner, elements * (inner.ranks - 1) * inner.below, false, outer.latency, shard);
     }
   }
-  return {ports.end(),
-          "V/(N*W1) * shards through the root's busiest port, each no sooner than a",
+  return {ports.end(), "V/(N*W1) * shards through the root's busiest port, each no sooner than a",
           !late && levels.size() == 1};
 }
 
