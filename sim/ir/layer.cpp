@@ -8,8 +8,8 @@
 namespace shardsim {
 
 int Layer::dim_size(std::string_view name) const {
-  const auto it =
-      std::find_if(dims.begin(), dims.end(), [&](const NamedDim& dim) { return same_name(dim.name, name); });
+  const auto it = std::find_if(dims.begin(), dims.end(),
+                               [&](const NamedDim& dim) { return same_name(dim.name, name); });
   must(it != dims.end(), "every dim of a layer has a size");
   return it->size;
 }

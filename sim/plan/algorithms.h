@@ -50,9 +50,9 @@ struct GroupAxis {
   bool aligned = true;   // a route that crosses here first goes to the right position inside
   bool reduces = false;  // the switch can add
   std::vector<Climb> climbs = {};  // of a star; levels with the same first one share it
+  std::string name = {};           // of its level, where there are several; otherwise its own
 
   bool operator==(const GroupAxis&) const = default;
-  std::string name = {};           // of its level, where there are several; otherwise its own
 };
 
 // The network as the ranks of one group see it when all groups of these axes run at once: axes of
