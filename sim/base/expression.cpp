@@ -11,6 +11,7 @@
 
 #include "base/must.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace shardsim {
 
@@ -101,6 +102,15 @@ bool digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+// What one of this unit is in base units: 1e9 of "GB" and "GB/s", 0.001 of "ms"; 0: no unit.
+double size_of_unit(const std::string& unit) {
+  const std::string one = "1 " + unit;
+  if (const auto size = parse_bytes(one)) return size.value / Bytes{1};
+  if (const auto rate = parse_bandwidth(one)) return rate.value / BytesPerSec{1};
+  if (const auto time = parse_seconds(one)) return time.value / Seconds{1};
+  return 0;
+}
+
 struct Token {
   enum class Kind : std::uint8_t { number, word, text, sign, end };
   Kind kind = Kind::end;
@@ -140,6 +150,8 @@ class Parser {
     const bool end = token_.kind == Token::Kind::end;
     std::string hint;
     if (token_.text == "=") hint = "two values are compared with ==";
+    if (token_.kind == Token::Kind::word && token_.offset == after_number_)
+      hint = "a number may have a unit: 80 GB, 64 MiB, 25 GB/s, 5 us";
     stop(token_.offset, std::max<std::size_t>(1, token_.text.size()),
          fmt::format("expected {}, found {}", expected,
                      end ? (text_.empty() ? "nothing" : "its end") : in_quotes(token_.text)),
@@ -355,7 +367,22 @@ class Parser {
            fmt::format("expected a number, found {}", in_quotes(token.text)));
     }
     next();
+    after_number_ = token_.offset;
+    value *= unit();
     steps_.push_back({FormulaStep::Kind::number, value, {}, 0, 0, token.offset, token.text.size()});
+  }
+
+  // What one of the unit after a number is, in base units; 1: there is none. No name can stand
+  // there. Of "GB/s" the "/s" belongs to the unit; "GB / s" divides.
+  double unit() {
+    if (token_.kind != Token::Kind::word) return 1;
+    const bool per_second = text_.substr(at_).starts_with("/s") && word_end(at_ + 1) == at_ + 2;
+    const double rate = per_second ? size_of_unit(std::string(token_.text) + "/s") : 0;
+    if (rate != 0) at_ += 2;
+    const double size = rate != 0 ? rate : size_of_unit(std::string(token_.text));
+    if (size == 0) return 1;  // refused as what follows the number
+    next();
+    return size;
   }
 
   void close() {
@@ -397,6 +424,7 @@ class Parser {
   std::vector<FormulaStep> steps_;
   Token token_;
   std::size_t at_ = 0;
+  std::size_t after_number_ = std::string_view::npos;  // where what follows the last one begins
   int depth_ = 0;
 };
 

@@ -4,7 +4,11 @@
 //
 //   chip in ("h100-sxm", "b200-sxm") and batch.global % dp == 0
 //
-// Numbers, names (with dots: batch.global), texts in quotes, + - * / % ^, unary minus, == != < <= >
+//   peak_memory_bytes <= 80 GB       bandwidth in (25 GB/s, 50 GB/s)
+//
+// Numbers, also of a unit (B, b, s and their prefixes; they count in bytes, bytes per second and
+// seconds), names (with dots: batch.global), texts in quotes, + - * / % ^, unary minus, == != < <=
+// >
 // >=, in and not in before a list in parentheses, and or not, parentheses, and the functions min
 // max floor ceil sqrt log2 log abs round. Nothing else: no file, command or assignment. Truth is 1
 // and 0; whatever is not 0 is true. `log` is the natural logarithm, x % y has the sign of y, ^

@@ -281,13 +281,14 @@ void declare_phases(CLI::App& app, PhaseArguments& args, Found& found) {
 void declare_list(CLI::App& app, Arguments& args, Found& found) {
   CLI::App* list = app.add_subcommand("list", "print a table: chips, models, presets, fields, …");
   list->add_option("what", args.list.what,
-                   "chips, topologies, models, collectives, schedules, presets, runs, fields, "
-                   "reports or schema");
+                   "chips, topologies, models, collectives, schedules, presets, runs, sweeps, "
+                   "fields, reports or schema (default: what can be listed)");
   list->add_option("--format", args.list.format, "text or json (default text)");
   declare_action(list, args.list, found, list_command, list_document);
 
-  CLI::App* example = app.add_subcommand("example", "print a run file to start from");
-  example->add_option("name", args.example, "one of: " + joined_or(run_names()));
+  CLI::App* example = app.add_subcommand("example", "print a run or sweep file to start from");
+  example->add_option("name", args.example,
+                      "of list runs (default llama3-70b-v5p-64) or list sweeps");
   example->callback([&args, &found] { found = {[&args] { example_command(args.example); }, {}}; });
 }
 

@@ -17,7 +17,9 @@
 #include "plan/schedules.h"
 #include "report/reports.h"
 #include "report/schema.h"
+#include "spec/library.h"
 #include "spec/load.h"
+#include "sweep/points.h"
 
 namespace shardsim {
 
@@ -88,6 +90,18 @@ Rows list_runs() {
     const RunSpec run = load_run(data_dir() + "/configs/runs/" + name + ".yaml");
     rows.push_back(
         {name, run.chip_spec.name, run.model.given ? run.model_spec.name : "-", run.name.value});
+  }
+  return rows;
+}
+
+Rows list_sweeps() {
+  Rows rows = {{"sweep", "points", "objective", "what it is"}};
+  for (const std::string& name : names_in(kSweeps)) {
+    const SweepSpec sweep = read_sweep(path_in(kSweeps, name));
+    const PointList list = list_points(sweep, Candidates(sweep));
+    rows.push_back({name, fmt::format("{}", list.points.size()),
+                    sweep.search ? std::string(to_text(sweep.search->objective)) : "-",
+                    sweep.name});
   }
   return rows;
 }
@@ -201,24 +215,44 @@ Rows list_reports() {
   return rows;
 }
 
+Rows list_lists();
+
 struct ListRow {
   std::string_view name;
+  std::string_view help;
   Rows (*rows)();
   Rows (*more)() = nullptr;  // a second table
 };
 constexpr ListRow kLists[] = {
-    {"chips", list_chips},         {"topologies", list_topologies, list_networks},
-    {"models", list_models},       {"collectives", list_collectives},
-    {"schedules", list_schedules}, {"presets", list_presets},
-    {"runs", list_runs},           {"fields", list_fields},
-    {"reports", list_reports}};
+    {"", "", list_lists},  // what can be listed
+    {"chips", "peaks, memories and variants", list_chips},
+    {"topologies", "kinds, and published networks with links and bisection", list_topologies,
+     list_networks},
+    {"models", "layers, parameters, dims", list_models},
+    {"collectives", "algorithms, and what each is for", list_collectives},
+    {"schedules", "of pipelines", list_schedules},
+    {"presets", "parallelism: what each cuts, and when copies live", list_presets},
+    {"runs", "to start from: shardsim example NAME, shardsim run NAME", list_runs},
+    {"sweeps", "to start from: shardsim example NAME, shardsim sweep NAME", list_sweeps},
+    {"fields", "every key of every file", list_fields},
+    {"reports", "files that run --out writes", list_reports}};
+constexpr std::string_view kFieldSchema = "schema";  // JSON alone: how configs/schema.json is made
+
+Rows list_lists() {
+  Rows rows = {{"shardsim list", "what it shows"}};
+  for (const ListRow& list : kLists)
+    if (!list.name.empty()) rows.push_back({std::string(list.name), std::string(list.help)});
+  rows.push_back(
+      {std::string(kFieldSchema), "the fields of a run file as JSON Schema, for editors"});
+  return rows;
+}
 
 const ListRow& list_named(const std::string& what) {
   for (const ListRow& list : kLists) {
     if (list.name == what) return list;
   }
-  std::vector<std::string> names = names_of(std::span<const ListRow>(kLists));
-  names.emplace_back("schema");
+  std::vector<std::string> names = names_of(std::span<const ListRow>(kLists).subspan(1));
+  names.emplace_back(kFieldSchema);
   throw ConfigError(
       {{argument_pos("list", what), fmt::format("expected something to list, found \"{}\"", what),
         suggestion(what, names)}});
@@ -237,7 +271,7 @@ Array objects_of(const Rows& rows) {
 }  // namespace
 
 Json list_document(const ListArguments& args) {
-  if (args.what == "schema") {  // how configs/schema.json is made
+  if (args.what == kFieldSchema) {
     return json_schema(field_rows(), "run");
   }
   const ListRow& list = list_named(args.what);
@@ -252,7 +286,7 @@ void list_command(const ListArguments& args) {
   std::vector<Problem> problems;
   require_format(args.format, problems);
   throw_if_any(problems);
-  if (args.format == "json" || args.what == "schema") {
+  if (args.format == "json" || args.what == kFieldSchema) {
     print(to_json(list_document(args)));
     return;
   }
@@ -262,13 +296,17 @@ void list_command(const ListArguments& args) {
 }
 
 void example_command(const std::string& name) {
-  const std::vector<std::string> names = run_names();
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw ConfigError(
-        {{argument_pos("example", name), fmt::format("expected an example, found \"{}\"", name),
-          suggestion(name, names)}});
+  std::vector<std::string> names;
+  for (const Library& library : {kRuns, kSweeps}) {
+    for (const std::string& one : names_in(library)) {
+      if (one == name) return print(read_file(path_in(library, name), kLargestYaml));
+      names.push_back(one);
+    }
   }
-  print(read_file(data_dir() + "/configs/runs/" + name + ".yaml", 1 << 20));
+  const std::string near = suggestion(name, names);
+  throw ConfigError(
+      {{argument_pos("example", name), fmt::format("expected an example, found \"{}\"", name),
+        near.empty() ? "see: shardsim list runs, shardsim list sweeps" : near}});
 }
 
 }  // namespace shardsim

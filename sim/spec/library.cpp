@@ -39,6 +39,10 @@ std::vector<std::string> names_in(const Library& library) {
   return yaml_names(fs::path(data_dir()) / library.folder);
 }
 
+std::string path_in(const Library& library, const std::string& name) {
+  return (fs::path(data_dir()) / library.folder / (name + ".yaml")).string();
+}
+
 bool is_path(std::string_view text) {
   return text.find('/') != std::string_view::npos || text.ends_with(".yaml") ||
          text.ends_with(".yml") || text.ends_with(".json");
@@ -160,6 +164,16 @@ std::vector<std::string> names_starting(std::span<const std::string> names,
   return longer;
 }
 
+// "it is a sweep: shardsim sweep NAME", when the other library of whole files has that name.
+std::string of_other_kind(const Library& library, const std::string& name) {
+  for (const Library& other : {kRuns, kSweeps}) {
+    const auto names = names_in(other);
+    if (other.what != library.what && std::find(names.begin(), names.end(), name) != names.end())
+      return fmt::format("it is a {0}: shardsim {0} {1}", other.what, name);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::optional<std::string> locate(const Library& library, const Chosen<std::string>& wanted,
@@ -174,14 +188,16 @@ std::optional<std::string> locate(const Library& library, const Chosen<std::stri
     const fs::path folder = from_file ? fs::path(wanted.pos.source->name).parent_path() : "";
     return (folder / text).lexically_normal().string();
   }
-  const fs::path file = fs::path(data_dir()) / library.folder / (text + ".yaml");
+  const std::string file = path_in(library, text);
   std::error_code none;
-  const bool known = read_files().contains(file.string());
-  if (!text.empty() && (known || fs::exists(file, none))) return file.string();
+  const bool known = read_files().contains(file);
+  if (!text.empty() && (known || fs::exists(file, none))) return file;
   const auto names = names_in(library);
   std::string hint = suggestion(text, names);
   const auto longer = names_starting(names, text);
   if (!longer.empty()) hint = fmt::format("did you mean {}?", joined_or(longer));
+  const std::string other = of_other_kind(library, text);
+  if (!other.empty()) hint = other;
   if (hint.empty()) hint = fmt::format("see: shardsim list {}", library.plural);
   problems.push_back({wanted.pos,
                       fmt::format("expected a {} from {}{}, found {}", library.what, library.folder,
@@ -204,6 +220,22 @@ Node open_argument(const Library& library, const std::string& text,
     if (!close.empty()) problems.back().hint = fmt::format("did you mean {}?", close);
   }
   return root;
+}
+
+void require_kind(const Library& wanted, const Node& root, const std::string& text) {
+  const auto has = [&](std::string_view key) { return root.find(key) != nullptr; };
+  const bool sweep = has("base") && (has("axes") || has("zip") || has("variables"));
+  const bool run = has("cluster") && !has("base");
+  const bool wants_run = wanted.what == kRuns.what;
+  if (wants_run ? !sweep : !run) return;
+  const char* const key = wants_run ? "base" : "cluster";
+  const auto at = std::find_if(root.entries.begin(), root.entries.end(),
+                               [&](const NodeEntry& entry) { return entry.key == key; });
+  const Library& other = wants_run ? kSweeps : kRuns;
+  throw ConfigError({{at->key_pos,
+                      fmt::format("expected a {}, found a {}: it has {}", wanted.what, other.what,
+                                  wants_run ? "a base that is varied" : "a cluster and no base"),
+                      fmt::format("shardsim {} {}", other.what, text)}});
 }
 
 }  // namespace shardsim

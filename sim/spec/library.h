@@ -29,6 +29,7 @@ inline constexpr Library kSweeps{"sweep", "configs/sweeps", "sweeps", " or a pat
 inline constexpr Library kPhases{"list of phases", "configs/phases", "phases", " or a path"};
 
 std::vector<std::string> names_in(const Library& library);
+std::string path_in(const Library& library, const std::string& name);
 
 bool is_path(std::string_view text);  // it has a / or ends in .yaml
 
@@ -52,5 +53,9 @@ std::shared_ptr<const Node> open_kept_yaml(const std::string& path, const Source
 
 // The same of a name or path on the command line. A file that is there goes before a name.
 Node open_argument(const Library& library, const std::string& text, std::vector<Problem>& problems);
+
+// Throws ConfigError, with the right command, when the file `text` of the command line is a sweep
+// where a run is wanted, or the other way round.
+void require_kind(const Library& wanted, const Node& root, const std::string& text);
 
 }  // namespace shardsim

@@ -201,6 +201,7 @@ RunSpec load_run(const std::string& path, std::span<const Override> overrides,
                  FurtherProblems of_cluster) {
   Problems problems;
   Node root = open_argument(kRuns, path, problems);
+  require_kind(kRuns, root, path);
   const bool readable = root.pos.source != nullptr;
   for (const Override& change : overrides) apply(change, root, problems);
   return load_tree(root, readable, fs::path(path).stem().string(), std::move(problems), of_cluster);

@@ -13,8 +13,8 @@
 #include "spec/read.h"
 #include "spec/yaml_text.h"
 #include "sweep/axis_values.h"
+#include "sweep/formula_names.h"
 #include "sweep/points.h"
-#include "sweep/result_columns.h"
 #include "sweep/sweep_spec.h"
 
 namespace shardsim {
@@ -35,17 +35,6 @@ std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-// The node at a dotted path, or nullptr.
-const Node* node_at(const Node& root, std::string_view path) {
-  const Node* at = &root;
-  while (at != nullptr && !path.empty()) {
-    const std::size_t dot = std::min(path.find('.'), path.size());
-    at = at->find(path.substr(0, dot));
-    path.remove_prefix(std::min(dot + 1, path.size()));
-  }
-  return at;
-}
-
 class SweepReader {
  public:
   SweepReader(const Node& root, SweepSpec& into, Problems& problems)
@@ -63,7 +52,7 @@ class SweepReader {
              "axes: {parallel.tp: [1, 2, 4, 8]}");
     }
     each("derive", [&](const NodeEntry& entry) { read_derived(entry); });
-    into_.where = conditions(root_.find("where"), {});
+    into_.where = conditions(root_.find("where"), false);
     read_sample();
     read_search();
     check_used_names();
@@ -147,7 +136,7 @@ class SweepReader {
     if (!is_formula_name(name)) {
       refuse(pos, fmt::format("{}: expected a name for formulas, found {}", in, in_quotes(name)),
              "give it one: size: {field: cluster.topology.levels.0.size, values: [4, 8]}");
-    } else if (!names_.insert(name).second) {
+    } else if (!names_.add_name(name)) {
       refuse(pos, fmt::format("{}: expected different names, found a second {}", in, name),
              fmt::format("give it another: my_{}: {{field: …, values: …}}", name));
     }
@@ -161,7 +150,7 @@ class SweepReader {
              nearest_run_field(path));
       return nullptr;
     }
-    if (!fields_.insert(path).second) {
+    if (!names_.add_field(path)) {
       refuse(pos, fmt::format("{}: expected every field once, found a second {}", in, path));
     }
     steps = path_steps(path, pos);
@@ -237,7 +226,7 @@ class SweepReader {
       one.row = field_of(entry.key, entry.key_pos, "derive", one.field);
     if (dotted && one.row == nullptr) return;
     auto formula = parse_formula(placer_.placed(entry.node), problems_);
-    if (formula) check_names(*formula, {});
+    if (formula) names_.check(*formula, into_.base, false, problems_);
     one.name = entry.key.substr(entry.key.rfind('.') + 1);
     take_name(one.name, entry.key_pos, "derive");
     if (one.row == nullptr) only_names_.push_back({one.name, entry.key_pos});
@@ -260,7 +249,7 @@ class SweepReader {
     return std::find(kTypes.begin(), kTypes.end(), field.type) != kTypes.end();
   }
 
-  std::vector<Formula> conditions(const Node* node, std::span<const std::string> more) {
+  std::vector<Formula> conditions(const Node* node, bool of_results) {
     std::vector<Formula> all;
     if (node == nullptr) return all;
     std::vector<const Node*> texts;
@@ -270,34 +259,15 @@ class SweepReader {
       if (text->kind != NodeKind::scalar) continue;  // reported
       auto formula = parse_formula(placer_.placed(*text), problems_);
       if (!formula) continue;
-      check_names(*formula, more);
+      names_.check(*formula, into_.base, of_results, problems_);
       all.push_back(std::move(*formula));
     }
     return all;
   }
 
-  // Names of formulas: those taken so far, `more`, and fields of base that hold a number.
-  void check_names(const Formula& formula, std::span<const std::string> more) {
-    for (const FormulaStep& step : formula.steps) {
-      if (step.kind != FormulaStep::Kind::name) continue;
-      used_.insert(step.name);
-      if (names_.contains(step.name) || fields_.contains(step.name)) continue;
-      if (std::find(more.begin(), more.end(), step.name) != more.end()) continue;
-      const Node* node = node_at(into_.base, step.name);
-      if (node != nullptr && number_of(run_field(step.name), *node)) continue;
-      std::vector<std::string> known(names_.begin(), names_.end());
-      known.insert(known.end(), more.begin(), more.end());
-      refuse(formula.text.at(step.offset, step.length),
-             fmt::format("expected an axis, a variable, a derived name or a field of base that is "
-                         "a number, found {}",
-                         in_quotes(step.name)),
-             suggestion(step.name, known));
-    }
-  }
-
   void check_used_names() {
     for (const auto& [name, pos] : only_names_) {
-      if (used_.contains(name)) continue;
+      if (names_.is_read(name)) continue;
       refuse(
           pos,
           fmt::format("derive: expected a field of a run or a name that a formula uses, found {}",
@@ -327,7 +297,7 @@ class SweepReader {
       if (at != kObjectives.end()) out.objective = static_cast<Objective>(at - kObjectives.begin());
       out.objective_pos = objective->pos;
     }
-    out.constraints = conditions(search->find("constraints"), result_names());
+    out.constraints = conditions(search->find("constraints"), true);
     if (const Node* prices = search->find("prices")) {
       for (const NodeEntry& entry : prices->entries) {
         require_chip(entry);
@@ -351,7 +321,7 @@ class SweepReader {
       return std::find(chips.begin(), chips.end(), name) != chips.end();
     };
     const Node* own = node_at(into_.base, "cluster.chip");
-    if (own == nullptr || !known(own->text) || fields_.count("cluster.chip") > 0) return;
+    if (own == nullptr || !known(own->text) || names_.has_field("cluster.chip")) return;
     if (known(price.key)) return;
     const std::string near = suggestion(price.key, chips);
     refuse(price.key_pos, fmt::format("search.prices: expected a chip, found {}", price.key),
@@ -378,7 +348,7 @@ class SweepReader {
   Placer placer_;
   SweepSpec& into_;
   Problems& problems_;
-  std::set<std::string> names_, fields_, used_;
+  FormulaNames names_;
   std::set<std::pair<int, int>> refused_;  // line and column of values
   std::vector<std::pair<std::string, SourcePos>> only_names_;
 };
@@ -426,6 +396,7 @@ SweepSpec read_sweep(const std::string& path) {
   SweepSpec spec;
   const Node root = open_argument(kSweeps, path, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
+  require_kind(kSweeps, root, path);
   RunSpec none;
   read_fields("sweep", root, none, problems);
   if (root.kind == NodeKind::map) SweepReader(root, spec, problems).read();

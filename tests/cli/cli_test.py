@@ -245,6 +245,12 @@ REFUSED = [
     (["check", "config/runs/dp-ring8.yml"], 2, ["no such file", "did you mean dp-ring8?"]),
     (["check", "configs/"], 2, ["expected a file, found a directory"]),
     (["sweep", "schedule", "--plan"], 2, ["a sweep from configs/sweeps or a path", "did you mean schedules?"]),
+    (["run", "configs/sweeps/all-to-all.yaml"], 2,
+     ["all-to-all.yaml:4:1: expected a run, found a sweep", "shardsim sweep configs/sweeps/all-to-all.yaml"]),
+    (["check", "all-to-all"], 2, ["it is a sweep: shardsim sweep all-to-all"]),
+    (["sweep", RUN, "--plan"], 2, ["expected a sweep, found a run", f"shardsim run {RUN}"]),
+    (["sweep", "fsdp-ring8"], 2, ["it is a run: shardsim run fsdp-ring8"]),
+    (["example", "nothing-like-it"], 2, ["see: shardsim list runs, shardsim list sweeps"]),
     (["phases", "deepseek"], 2, ["did you mean deepseek-v3-cell?"]),
     ([*LEDGER, "--only", "T-gathr,T-many, T-"], 2, ["--only:1:1", '"T-gathr"', '"T-gather"', "--only:1:16"]),
     (["validate", "--rows", "tests/ledger/god.yaml"], 2, ["no such file", "good.yaml"]),
@@ -254,8 +260,9 @@ REFUSED = [
      ["--topology:1:1", "at most 64 devices with --check, found 65"]),
 ]
 
-LISTS = ["chips", "topologies", "models", "collectives", "schedules", "presets", "runs", "fields", "reports"]
+LISTS = ["chips", "topologies", "models", "collectives", "schedules", "presets", "runs", "sweeps", "fields", "reports"]
 TABLES = [
+    ["list"],
     *[["list", table] for table in LISTS],
     ALL_TO_ALL,
     [*ALL_TO_ALL, "--full", "--beside", "all-gather"],
@@ -271,6 +278,7 @@ JSON = [
     ALL_TO_ALL,
     [*ALL_TO_ALL, "--beside", "all-gather"],
     SWEEP,
+    ["list"],
     *[["list", table] for table in LISTS],
     *EXPLAINED,
     [*LEDGER, "--only", "T-gather,T-later"],
@@ -332,11 +340,24 @@ def check_tables(shardsim):
 
 
 def check_lists_hold_the_folders(shardsim):
-    for table, folder in (("chips", "configs/chips"), ("models", "models"), ("runs", "configs/runs")):
+    for table, folder in (("chips", "configs/chips"), ("models", "models"), ("runs", "configs/runs"),
+                          ("sweeps", "configs/sweeps")):
         text = shardsim(["list", table]).stdout
         names = [path.stem for path in (ROOT / folder).glob("*.yaml")]
         missing = [name for name in names if not re.search(rf"^\s*{re.escape(name)}\b", text, re.M)]
         expect(names and not missing, f"list {table} lacks {missing}")
+
+
+def check_list_says_what_it_lists(shardsim):
+    text = shardsim(["list"]).stdout
+    missing = [table for table in [*LISTS, "schema"] if not re.search(rf"^{table}\b", text, re.M)]
+    expect(not missing, f"list lacks {missing}")
+
+
+def check_examples_are_the_files(shardsim):
+    for folder in ("runs", "sweeps"):
+        for path in (ROOT / "configs" / folder).glob("*.yaml"):
+            expect(shardsim(["example", path.stem]).stdout == path.read_text(), f"example {path.stem}")
 
 
 def check_json(shardsim):

@@ -23,7 +23,8 @@ Result value_of(const std::string& text) {
   std::vector<Problem> problems;
   const auto formula = parse_formula(placed(text), problems);
   if (!formula) return {std::nullopt, format(problems.at(0))};
-  const auto named = [&](const std::string& name, const SourcePos& pos) -> std::optional<FormulaValue> {
+  const auto named = [&](const std::string& name,
+                         const SourcePos& pos) -> std::optional<FormulaValue> {
     if (name == "V") return 64;
     if (name == "N") return 8;
     if (name == "t") return 0.5;
@@ -92,6 +93,14 @@ TEST_CASE("formulas have the values that arithmetic gives them") {
       {"round(2.5) + round(-2.5)", 0},
       {"log(1)", 0},
       {" N ", 8},
+      {"80 GB", 80e9},
+      {"64MiB / 1 KiB", 65536},
+      {"25 GB/s", 25e9},
+      {"400 Gb/s == 50 GB/s and 1 ms == 1e-3", 1},
+      {"8 GB/V", 125e6},
+      {"1 B / N", 0.125},
+      {"2 GB in (1 GB, 2e9 B)", 1},
+      {"0.5 s", 0.5},
   };
   for (const auto& row : kRows) {
     CAPTURE(row.text);
@@ -111,6 +120,12 @@ TEST_CASE("what is no formula, or has no value, is refused at its place") {
       {"1 +", "f:1:4: expected a number, a name or a parenthesis, found its end\n  1 +\n     ^"},
       {"(1", "f:1:3: expected \")\", found its end\n  (1\n    ^"},
       {"1 2", "f:1:3: expected an operator or the end of the formula, found \"2\"\n  1 2\n    ^"},
+      {"8 V",
+       "f:1:3: expected an operator or the end of the formula, found \"V\"\n  8 V\n    ^\n"
+       "  a number may have a unit: 80 GB, 64 MiB, 25 GB/s, 5 us"},
+      {"1 GB 2",
+       "f:1:6: expected an operator or the end of the formula, found \"2\"\n  1 GB 2\n       ^"},
+      {"8 GB/s2", "f:1:6: unknown s2\n  8 GB/s2\n       ^~"},
       {"N = 8",
        "f:1:3: expected an operator or the end of the formula, found \"=\"\n  N = 8\n    ^\n"
        "  two values are compared with =="},
@@ -134,7 +149,8 @@ TEST_CASE("what is no formula, or has no value, is refused at its place") {
        "^~~~~~~~~~~~~"},
       {"'a", "f:1:1: expected a quote at the end of the text, found none\n  'a\n  ^~"},
       {"1 + chip",
-       "f:1:3: expected numbers beside \"+\", found the text \"h100\"\n  1 + chip\n    ^\n  texts are "
+       "f:1:3: expected numbers beside \"+\", found the text \"h100\"\n  1 + chip\n    ^\n  texts "
+       "are "
        "compared with ==, != or in"},
       {"N in 8",
        "f:1:6: expected a list in parentheses such as (1, 2), found \"8\"\n  N in 8\n       ^"},
