@@ -16,6 +16,7 @@
 #include "sweep/formula_names.h"
 #include "sweep/points.h"
 #include "sweep/sweep_spec.h"
+#include "sweep/value_check.h"
 
 namespace shardsim {
 namespace {
@@ -56,6 +57,8 @@ class SweepReader {
     read_sample();
     read_search();
     check_used_names();
+    const auto is_varied = [&](const std::string& path) { return names_.has_field(path); };
+    check_base_names(into_.base, is_varied, problems_);
     if (const Node* grain = root_.find("grain"))
       into_.grain = grain->text == "fluid" ? Grain::fluid : Grain::flow;
     if (const Node* timeout = root_.find("timeout")) {
@@ -132,10 +135,13 @@ class SweepReader {
   }
 
   // The name of an axis, or problems at its key.
-  void take_name(const std::string& name, const SourcePos& pos, std::string_view in) {
+  void take_name(const std::string& name, const NodeEntry& entry, std::string_view in) {
+    const SourcePos& pos = entry.key_pos;
     if (!is_formula_name(name)) {
       refuse(pos, fmt::format("{}: expected a name for formulas, found {}", in, in_quotes(name)),
-             "give it one: size: {field: cluster.topology.levels.0.size, values: [4, 8]}");
+             in == "variables" || in == "derive"
+                 ? ""
+                 : fmt::format("give it one: my_name: {{field: {}, values: …}}", entry.key));
     } else if (!names_.add_name(name)) {
       refuse(pos, fmt::format("{}: expected different names, found a second {}", in, name),
              fmt::format("give it another: my_{}: {{field: …, values: …}}", name));
@@ -153,6 +159,7 @@ class SweepReader {
     if (!names_.add_field(path)) {
       refuse(pos, fmt::format("{}: expected every field once, found a second {}", in, path));
     }
+    check_axis_key(*row, path, pos, problems_);
     steps = path_steps(path, pos);
     return row;
   }
@@ -175,7 +182,7 @@ class SweepReader {
         field_pos = path->pos;
       }
     }
-    take_name(variable ? entry.key : out.name, entry.key_pos, in);
+    take_name(variable ? entry.key : out.name, entry, in);
     if (variable) out.name = entry.key;
     if (!variable) out.row = field_of(field, field_pos, in, out.field);
     if (!variable && out.row == nullptr) return out;
@@ -194,7 +201,7 @@ class SweepReader {
   // first.
   void check_once(const Field& row, const std::string& field, const Node& node) {
     std::vector<Problem> found;
-    check_value(row, field, node, found);
+    check_axis_value(row, field, node, found);
     if (found.empty() || !refused_.insert({node.pos.line, node.pos.column}).second) return;
     problems_.insert(problems_.end(), found.begin(), found.end());
   }
@@ -228,7 +235,7 @@ class SweepReader {
     auto formula = parse_formula(placer_.placed(entry.node), problems_);
     if (formula) names_.check(*formula, into_.base, false, problems_);
     one.name = entry.key.substr(entry.key.rfind('.') + 1);
-    take_name(one.name, entry.key_pos, "derive");
+    take_name(one.name, entry, "derive");
     if (one.row == nullptr) only_names_.push_back({one.name, entry.key_pos});
     if (one.row != nullptr && !takes_numbers(*one.row)) {
       refuse(entry.key_pos,
