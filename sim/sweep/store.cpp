@@ -99,9 +99,9 @@ struct Store::State {
     check(sqlite3_prepare_v2(db.get(), sql.c_str(), -1, &statement, nullptr));
     return Query(statement);
   }
-  void open_file(int flags) {
+  void open_file(const std::string& name, int flags) {
     sqlite3* raw = nullptr;
-    const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+    const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
     db.reset(raw);
     check(code);
     sqlite3_busy_timeout(db.get(), kBusyMilliseconds);
@@ -222,7 +222,7 @@ Store Store::create(const std::string& path, std::span<const StoreColumn> column
   state->facts["format"] = kFormat;
   state->columns.assign(columns.begin(), columns.end());
   std::filesystem::remove(state->path);
-  state->open_file(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  state->open_file(state->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   std::string list;
   for (std::size_t i = 0; i < columns.size(); ++i)
     list += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(columns[i].name),
@@ -240,6 +240,34 @@ Store Store::create(const std::string& path, std::span<const StoreColumn> column
   return open(path, true);
 }
 
+namespace {
+
+// A file: name of SQLite, in which ? # and % mean something.
+std::string file_uri(const std::string& path) {
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string())
+    uri += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02X}", static_cast<unsigned char>(c))
+                                            : std::string(1, c);
+  return uri;
+}
+
+// A database in WAL mode has a file beside it that all readers share. Where that is not there and
+// cannot be made nobody writes, either, so that it may be read as a file that does not change. Rows
+// that are only in its log would not be seen like that: then it is no good.
+bool is_unchanging(const std::string& path) {
+  const std::string folder = std::filesystem::absolute(path).parent_path().string();
+  if (::access(folder.c_str(), W_OK) == 0) return false;
+  std::error_code none;
+  const auto size = std::filesystem::file_size(path + "-wal", none);
+  if (none || size == 0) return true;
+  throw std::runtime_error(fmt::format(
+      "{}: its last rows are in {}-wal, which can be read only where it may be written: copy both "
+      "there",
+      path, path));
+}
+
+}  // namespace
+
 Store Store::open(const std::string& path, bool write) {
   std::error_code none;
   if (!std::filesystem::exists(path, none)) refuse(path, fmt::format("{}: no such file", path));
@@ -251,14 +279,20 @@ Store Store::open(const std::string& path, bool write) {
     state->lock = -1;
   }
   try {
-    state->open_file(write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
+    state->open_file(path, write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
     state->read_facts();
   } catch (const std::runtime_error&) {
     const int code = sqlite3_errcode(state->db.get()) & 0xff;
-    if (code != SQLITE_NOTADB && code != SQLITE_ERROR) throw;  // SQLITE_ERROR: no such table
-    refuse(path, fmt::format("expected the database of a sweep, found {}",
-                             code == SQLITE_NOTADB ? "a file that is no SQLite database"
-                                                   : "another SQLite database"));
+    if (!write && (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && is_unchanging(path)) {
+      state->open_file(file_uri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+      state->read_facts();
+    } else if (code == SQLITE_NOTADB || code == SQLITE_ERROR) {  // SQLITE_ERROR: no such table
+      refuse(path, fmt::format("expected the database of a sweep, found {}",
+                               code == SQLITE_NOTADB ? "a file that is no SQLite database"
+                                                     : "another SQLite database"));
+    } else {
+      throw;
+    }
   }
   if (state->facts["format"] != kFormat)
     refuse(path, fmt::format("expected a database of format {}, found \"{}\"", kFormat,

@@ -35,8 +35,9 @@ class Store {
   // of the point, by which rows are told apart.
   static Store create(const std::string& path, std::span<const StoreColumn> columns,
                       const std::map<std::string, std::string>& facts);
-  // One that is there. Throws ConfigError when it is no database of a sweep, std::runtime_error
-  // when it cannot be read, or `write` and another process has it or it is read-only.
+  // One that is there, where it cannot be written, too. Throws ConfigError when it is no database
+  // of a sweep, std::runtime_error when it cannot be read, or `write` and another process has it or
+  // it is read-only.
   static Store open(const std::string& path, bool write);
 
   Store(Store&&) noexcept;
