@@ -173,7 +173,8 @@ void sweep_command(const SweepArguments& args) {
   const Read read = read_arguments(args);
   if (args.slurm) return submit(args, read.spec);
   if (args.plan) {
-    const SweepPlan plan = plan_sweep(read.spec, Candidates(read.spec), simulate_point);
+    const SweepPlan plan =
+        plan_sweep(read.spec, Candidates(read.spec), simulate_point, read.options.quiet);
     print(args.format == "json" ? to_json(plan_json(read.spec, plan, read.options.jobs))
                                 : plan_text(read.spec, plan, read.options.jobs));
     return;
@@ -184,7 +185,7 @@ void sweep_command(const SweepArguments& args) {
 
 Json sweep_document(const SweepArguments& args) {
   const Read read = read_arguments(args);
-  return plan_json(read.spec, plan_sweep(read.spec, Candidates(read.spec), simulate_point),
+  return plan_json(read.spec, plan_sweep(read.spec, Candidates(read.spec), simulate_point, true),
                    read.options.jobs);
 }
 

@@ -4,15 +4,25 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
 
+#include "base/counted.h"
 #include "base/file.h"
+#include "base/progress.h"
+#include "replay/engine_process.h"
 #include "report/reports.h"
+#include "sweep/board.h"
+#include "sweep/result_bytes.h"
+#include "sweep/workers.h"
 
 namespace shardsim {
 namespace {
 
-constexpr std::size_t kTimed = 5;  // points carried out for the estimate
-constexpr double kLongest_s = 5;   // spent on them
+constexpr std::size_t kTimed = 5;  // points replayed for the estimate
+constexpr double kEnough_s = 3;    // spent on screening, and on replays; then no other is begun
+constexpr double kLongest_s = 10;  // that one replay may take
 
 double now_s() {
   using Clock = std::chrono::steady_clock;
@@ -28,16 +38,28 @@ std::vector<std::uint64_t> spread(const std::vector<std::uint64_t>& points, std:
   return some;
 }
 
-// Of all points; seconds on `jobs` cores.
-double estimate_s(const SweepSpec& spec, const SweepPlan& plan, int jobs) {
-  const auto points = static_cast<double>(plan.list.points.size());
+// All of 0 to count - 1; the first of them are spread over the whole already.
+std::vector<std::size_t> strides(std::size_t count) {
+  constexpr std::size_t kStride = 16;
+  std::vector<std::size_t> order;
+  for (std::size_t first = 0; first < kStride; ++first)
+    for (std::size_t i = first; i < count; i += kStride) order.push_back(i);
+  return order;
+}
+
+double seconds_since(double start_s) {
+  return now_s() - start_s;
+}
+
+std::size_t refused_points(const SweepPlan& plan) {
   std::size_t refused = 0;
   for (const auto& [problem, count] : plan.invalid) refused += count;
-  const double valid =
-      points * (1 - static_cast<double>(refused) / static_cast<double>(plan.looked_at));
-  const bool screens = spec.search && spec.search->screen;
-  const double replays = screens && spec.search->keep ? valid * *spec.search->keep : valid;
-  return (screens ? valid * plan.screen_s : 0) / jobs + replays * plan.point_s / jobs;
+  return refused;
+}
+
+// Of all points; seconds on `jobs` cores.
+double estimate_s(const SweepPlan& plan, int jobs) {
+  return (plan.screens * plan.screen_s + plan.replays * plan.point_s) / jobs;
 }
 
 std::string duration_text(double time_s) {
@@ -46,65 +68,178 @@ std::string duration_text(double time_s) {
   return fmt::format("{:.1f} h", time_s / 3600);
 }
 
-}  // namespace
+// A point of the sample, by what is known of it.
+struct Sampled {
+  std::uint64_t point = 0;
+  std::optional<double> floor, score;  // as the objective compares
+};
 
-SweepPlan plan_sweep(const SweepSpec& spec, const Candidates& candidates,
-                     const Simulate& simulate) {
-  SweepPlan plan;
-  plan.list = list_points(spec, candidates);
-  plan.rules = candidates.rules();
-  Evaluator evaluator(spec, candidates, simulate);
-  std::vector<std::uint64_t> valid;
-  for (const std::uint64_t point : spread(plan.list.points, kLookedAt)) {
-    throw_if_interrupted();
-    const PointResult result = evaluator.evaluate(point, Depth::check);
-    ++plan.looked_at;
-    if (result.status == PointStatus::ok) {
-      valid.push_back(point);
-    } else {
-      ++plan.invalid[result.reason];
+class Planner {
+ public:
+  Planner(const SweepSpec& spec, const Candidates& candidates, const Simulate& simulate, bool quiet)
+      : spec_(spec), evaluator_(spec, candidates, simulate), quiet_(quiet) {
+    plan_.list = list_points(spec, candidates);
+    plan_.rules = candidates.rules();
+  }
+
+  SweepPlan made() {
+    look();
+    const bool screens = spec_.search && spec_.search->screen;
+    std::vector<Sampled> sample = screens ? screened() : unscreened();
+    replay(sample);
+    estimate(sample, screens);
+    return std::move(plan_);
+  }
+
+ private:
+  void look() {
+    const std::vector<std::uint64_t> points = spread(plan_.list.points, kLookedAt);
+    Progress progress("points looked at", points.size(), quiet_);
+    for (const std::uint64_t point : points) {
+      throw_if_interrupted();
+      const PointResult result = evaluator_.evaluate(point, Depth::check);
+      progress.at(++plan_.looked_at);
+      if (result.status == PointStatus::ok) {
+        valid_.push_back(point);
+      } else {
+        ++plan_.invalid[result.reason];
+      }
     }
   }
-  const bool screens = spec.search && spec.search->screen;
-  const double began = now_s();
-  for (const std::uint64_t point : spread(valid, kTimed)) {
-    if (plan.timed > 0 && now_s() - began > kLongest_s) break;
-    const double start = now_s();
-    if (screens) evaluator.evaluate(point, Depth::screen);
-    const double screened = now_s();
-    evaluator.evaluate(point, Depth::replay);
-    plan.screen_s += screened - start;
-    plan.point_s += now_s() - screened;
-    ++plan.timed;
+
+  std::vector<Sampled> unscreened() const {
+    std::vector<Sampled> sample;
+    for (const std::uint64_t point : spread(valid_, kTimed)) sample.push_back({point, {}, {}});
+    return sample;
   }
-  if (plan.timed > 0) {
-    plan.screen_s /= static_cast<double>(plan.timed);
-    plan.point_s /= static_cast<double>(plan.timed);
+
+  // Those that may be replayed, the lowest floor first.
+  std::vector<Sampled> screened() {
+    std::vector<Sampled> sample;
+    const std::vector<std::uint64_t>& points = valid_;
+    const std::vector<std::size_t> order = strides(points.size());
+    Progress progress("points screened", points.size(), quiet_);
+    const double began = now_s();
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      throw_if_interrupted();
+      if (i > 1 && seconds_since(began) > kEnough_s) break;
+      // In strides, so that a sample that is cut short is spread, too.
+      const std::uint64_t point = points[order[i]];
+      const PointResult result = evaluator_.evaluate(point, Depth::screen);
+      progress.at(++plan_.screened);
+      const auto floor = score_of(spec_.search->objective, result, ResultFigure::floor);
+      if (floor) {
+        sample.push_back({point, floor, {}});
+      } else {
+        ++plan_.unfit;
+      }
+    }
+    if (plan_.screened > 0)
+      plan_.screen_s = seconds_since(began) / static_cast<double>(plan_.screened);
+    std::sort(sample.begin(), sample.end(),
+              [](const Sampled& a, const Sampled& b) { return a.floor < b.floor; });
+    return sample;
   }
-  return plan;
+
+  // The first few, in a process of their own, which can be stopped.
+  void replay(std::vector<Sampled>& sample) {
+    const std::size_t most = std::min(kTimed, sample.size());
+    if (most == 0) return;
+    Workers workers(
+        1,
+        [&](const PointTask& task) {
+          return to_bytes(evaluator_.evaluate(task.point, Depth::replay));
+        },
+        Seconds{kLongest_s}, with_engine_ready);
+    Progress progress("points replayed", most, quiet_);
+    const double began = now_s();
+    for (std::size_t i = 0; i < most && seconds_since(began) < kEnough_s; ++i) {
+      const double start = now_s();
+      workers.give({sample[i].point, 0, 0});
+      std::vector<PointDone> done;
+      while (done.empty()) done = workers.wait();
+      PointResult result;
+      if (done.front().answer) result = from_bytes(*done.front().answer);
+      if (result.status == PointStatus::invalid) {  // by what is seen only when it is replayed
+        ++plan_.invalid[result.reason];
+        continue;
+      }
+      plan_.point_s += seconds_since(start);
+      progress.at(++plan_.timed);
+      plan_.gave_up = !done.front().answer;
+      if (plan_.gave_up) break;
+      sample[i].score = score_of(objective(), result, ResultFigure::step_time);
+    }
+    if (plan_.timed > 0) plan_.point_s /= static_cast<double>(plan_.timed);
+  }
+
+  void estimate(const std::vector<Sampled>& sample, bool screens) {
+    const auto points = static_cast<double>(plan_.list.points.size());
+    const double valid = points * static_cast<double>(valid_.size()) /
+                         static_cast<double>(std::max<std::size_t>(1, plan_.looked_at));
+    plan_.replays = valid;
+    if (!screens || plan_.screened == 0) return;
+    plan_.screens = valid;
+    const double of_one =
+        valid / static_cast<double>(plan_.screened);  // points that one stands for
+    plan_.replays = of_one * static_cast<double>(sample.size());
+    if (spec_.search->keep) plan_.replays *= *spec_.search->keep;
+    // Replays are above their floors by so much, and end above the last of the best.
+    double above = 1;
+    for (const Sampled& one : sample)
+      if (one.score && *one.floor > 0) above = std::max(above, *one.score / *one.floor);
+    const double top = spec_.search->top;
+    const auto last = static_cast<std::size_t>(top / of_one);
+    if (last >= sample.size()) return;
+    const double end = *sample[last].floor * above;
+    const auto below = std::count_if(sample.begin(), sample.end(),
+                                     [&](const Sampled& one) { return *one.floor <= end; });
+    plan_.replays = std::min(plan_.replays, std::max(top, of_one * static_cast<double>(below)));
+  }
+
+  Objective objective() const {
+    return spec_.search ? spec_.search->objective : Objective::step_time;
+  }
+
+  const SweepSpec& spec_;
+  Evaluator evaluator_;
+  bool quiet_;
+  SweepPlan plan_;
+  std::vector<std::uint64_t> valid_;
+};
+
+}  // namespace
+
+SweepPlan plan_sweep(const SweepSpec& spec, const Candidates& candidates, const Simulate& simulate,
+                     bool quiet) {
+  return Planner(spec, candidates, simulate, quiet).made();
 }
 
 std::string plan_text(const SweepSpec& spec, const SweepPlan& plan, int jobs) {
-  std::string text =
-      fmt::format("{}: {} points of {:.0f} candidates{}\n", spec.name, plan.list.points.size(),
-                  plan.list.candidates, spec.sample ? " drawn" : "");
+  std::string text = fmt::format(
+      "{}: {} of {}{}\n", spec.name, counted(plan.list.points.size(), "point", "points"),
+      counted(static_cast<std::size_t>(plan.list.candidates), "candidate", "candidates"),
+      spec.sample ? " drawn" : "");
   for (std::size_t i = 0; i < plan.rules.size(); ++i) {
     if (plan.list.left_out[i] > 0)
       text += fmt::format("  left out {:>10}  {}\n", plan.list.left_out[i], plan.rules[i]);
   }
-  std::size_t refused = 0;
-  for (const auto& [problem, count] : plan.invalid) refused += count;
-  text += fmt::format("of {} points looked at, {} can be run\n", plan.looked_at,
-                      plan.looked_at - refused);
+  text +=
+      fmt::format("of {} looked at, {} can be run\n", counted(plan.looked_at, "point", "points"),
+                  plan.looked_at - refused_points(plan));
   for (const auto& [problem, count] : plan.invalid)
     text += fmt::format("  invalid  {:>10}  {}\n", count, problem);
-  if (plan.timed == 0) return text + "no estimate of the time: none of them can be run\n";
-  return text + fmt::format("about {} with {} job{}, at most: {} points took {} each{}\n",
-                            duration_text(estimate_s(spec, plan, jobs)), jobs, jobs == 1 ? "" : "s",
-                            plan.timed, duration_text(plan.point_s),
-                            plan.screen_s > 0
-                                ? fmt::format(", their screening {}", duration_text(plan.screen_s))
-                                : "");
+  if (plan.screened > 0 && plan.unfit > 0)
+    text += fmt::format("of {} screened, {} cannot meet the constraints\n",
+                        counted(plan.screened, "point", "points"), plan.unfit);
+  if (plan.timed == 0) return text + "no estimate of the time: none of them can be replayed\n";
+  text += fmt::format("{} {} with {}: ", plan.gave_up ? "more than" : "about",
+                      duration_text(estimate_s(plan, jobs)), counted(jobs, "job", "jobs"));
+  if (plan.screens > 0)
+    text += fmt::format("{:.0f} screened, {} each; ", plan.screens, duration_text(plan.screen_s));
+  return text + fmt::format("{}{:.0f} replayed, {} each\n", plan.screens > 0 ? "about " : "",
+                            plan.replays,
+                            (plan.gave_up ? "more than " : "") + duration_text(plan.point_s));
 }
 
 Json plan_json(const SweepSpec& spec, const SweepPlan& plan, int jobs) {
@@ -123,7 +258,11 @@ Json plan_json(const SweepSpec& spec, const SweepPlan& plan, int jobs) {
                 {"left_out", std::move(left_out)},
                 {"looked_at", static_cast<std::int64_t>(plan.looked_at)},
                 {"invalid", std::move(invalid)},
-                {"estimate_s", plan.timed > 0 ? Json(estimate_s(spec, plan, jobs)) : Json()}};
+                {"screened", static_cast<std::int64_t>(plan.screened)},
+                {"unfit", static_cast<std::int64_t>(plan.unfit)},
+                {"replays", plan.timed > 0 ? Json(std::round(plan.replays)) : Json()},
+                {"estimate_s", plan.timed > 0 ? Json(estimate_s(plan, jobs)) : Json()},
+                {"estimate_is_least", plan.gave_up}};
 }
 
 }  // namespace shardsim

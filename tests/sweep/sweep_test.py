@@ -82,6 +82,21 @@ def test_plan(folder):
     assert plan["looked_at"] == plan["points"], plan
 
 
+    assert plan["replays"] == plan["points"] and plan["estimate_s"] > 0 and not plan["screened"], plan
+
+
+def test_plan_of_a_search(folder):
+    """Screened points cannot all meet the constraints; of the others those with the lowest floors are replayed."""
+    text = BASE.replace("layers: 4", "layers: 32") + AXES + SEARCH.replace("fits_memory", "[memory_floor_bytes < 30 GB]")
+    path = file_in(folder, text)
+    plan = json.loads(sweep(path, "--plan", "--format", "json").stdout)
+    sweep(path, "--db", pathlib.Path(folder) / "a.db", "--jobs", 2)
+    got = table(pathlib.Path(folder) / "a.db")
+    unfit = sum(r["status"] == "infeasible" for r in got)
+    assert 0 < unfit < len(got) and plan["screened"] == len(got) and plan["unfit"] == unfit, (plan, unfit)
+    assert 3 <= plan["replays"] < len(got) - unfit, (plan, unfit)
+    printed = sweep(path, "--plan").stdout
+    assert f"of {len(got)} points screened, {unfit} cannot meet the constraints\n" in printed, printed
 def test_columns_have_units(folder):
     text = BASE + ("axes:\n  parallel.tp: [8]\n"
                    "  cluster.topology.link.bandwidth: 100 GB/s..400 GB/s step x2\n")
