@@ -79,20 +79,9 @@ SweepOptions options_of(const SweepArguments& args, std::vector<Problem>& proble
   return options;
 }
 
-Problem no_keep(const SearchSpec& search) {
-  return {search.keep_pos,
-          "search.keep: expected none with shards, found one: which points are the best "
-          "share is known only when all are screened",
-          ""};
-}
-
-// Shares of all points are not known to a shard.
-void check_shard(const SweepArguments& args, const SweepSpec& spec, const PointList& list,
-                 const Shard& shard) {
+void check_shard(const SweepArguments& args, const PointList& list, const Shard& shard) {
   if (!args.shard) return;
   std::vector<Problem> problems;
-  if (spec.search && spec.search->keep && shard.count > 1)
-    problems.push_back(no_keep(*spec.search));
   if (static_cast<std::size_t>(shard.index) >= list.points.size()) {
     problems.push_back(
         {argument_pos("--shard", *args.shard),
@@ -129,7 +118,6 @@ void submit(const SweepArguments& args, const SweepSpec& spec) {
   const int points = static_cast<int>(std::min<std::size_t>(list.points.size(), kMostShards));
   const int shards =
       count_of("--shards", args.shards, points, problems).value_or(std::min(kShards, points));
-  if (spec.search && spec.search->keep && shards > 1) problems.push_back(no_keep(*spec.search));
   throw_if_any(problems);
   const std::string folder =
       std::filesystem::absolute(args.out ? *args.out : default_folder(args.file))
@@ -147,7 +135,7 @@ void submit(const SweepArguments& args, const SweepSpec& spec) {
 Store do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOptions& options) {
   const Candidates candidates(spec);
   const PointList list = list_points(spec, candidates);
-  check_shard(args, spec, list, options.shard);
+  check_shard(args, list, options.shard);
   const std::filesystem::path folder = std::filesystem::path(options.db).parent_path();
   if (!folder.empty()) require_writable_directory(folder.string());
   return run_sweep(spec, candidates, list, options, simulate_point);

@@ -39,7 +39,9 @@ std::vector<std::size_t> replay_order(const std::vector<BoardEntry>& entries,
   });
   if (keep)
     order.resize(static_cast<std::size_t>(std::ceil(*keep * static_cast<double>(order.size()))));
-  std::erase_if(order, [&](std::size_t i) { return entries[i].status != PointStatus::screened; });
+  std::erase_if(order, [&](std::size_t i) {
+    return !entries[i].mine || entries[i].status != PointStatus::screened;
+  });
   return order;
 }
 

@@ -21,6 +21,7 @@ struct BoardEntry {
   PointStatus status = PointStatus::failed;
   // By its plan; by the ideal engine, where that was asked; replayed.
   std::optional<double> floor = {}, ideal = {}, score = {};
+  bool mine = true;  // false: of another shard, known for its floor
 };
 
 // The score of the last of the best `top`; infinite while there are fewer.
@@ -41,6 +42,7 @@ inline bool proven_worse(double bound, double last) {
 }
 
 // Screened entries by floor; ties by number. `keep`: only so many of them, the share rounded up.
+// Those of other shards count among that share, and are left out in the end.
 std::vector<std::size_t> replay_order(const std::vector<BoardEntry>& entries,
                                       std::optional<double> keep);
 

@@ -341,7 +341,6 @@ class SweepReader {
     const bool percent = text.ends_with('%');
     if (percent) text = trimmed(text.substr(0, text.size() - 1));
     const Parsed<double> share = parse_factor(text, 0, 100);
-    out.keep_pos = node.pos;
     if (!share || !percent) {
       refuse(node.pos,
              fmt::format("search.keep: expected a share such as 5 %, found {}", found(node)));

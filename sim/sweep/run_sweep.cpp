@@ -24,15 +24,6 @@ namespace {
 constexpr std::array<std::string_view, 5> kIdentity = {"fingerprint", "grain", "version", "shard",
                                                        "points"};
 
-std::vector<std::uint64_t> of_shard(const std::vector<std::uint64_t>& points, const Shard& shard) {
-  std::vector<std::uint64_t> mine;
-  for (std::size_t i = static_cast<std::size_t>(shard.index); i < points.size();
-       i += static_cast<std::size_t>(shard.count)) {
-    mine.push_back(points[i]);
-  }
-  return mine;
-}
-
 void run_as_is(const std::function<void()>& work) {
   work();
 }
@@ -41,13 +32,17 @@ void run_as_is(const std::function<void()>& work) {
 class Execution {
  public:
   Execution(const SweepSpec& spec, const Candidates& candidates, const SweepOptions& options,
-            const Simulate& simulate, std::vector<std::uint64_t> points, Store& store)
+            const Simulate& simulate, const std::vector<std::uint64_t>& points, Store& store)
       : spec_(spec),
         candidates_(candidates),
         options_(options),
         evaluator_(spec, candidates, simulate),
         store_(store) {
-    for (const std::uint64_t point : points) entries_.push_back({.point = point});
+    const auto count = static_cast<std::size_t>(options.shard.count);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const bool mine = i % count == static_cast<std::size_t>(options.shard.index);
+      if (mine || needs_all()) entries_.push_back({.point = points[i], .mine = mine});
+    }
   }
 
   void run() {
@@ -67,9 +62,13 @@ class Execution {
     const auto at = std::lower_bound(
         entries_.begin(), entries_.end(), point,
         [](const BoardEntry& entry, std::uint64_t number) { return entry.point < number; });
-    must(at != entries_.end() && at->point == point, "results are of points of this shard");
+    must(at != entries_.end() && at->point == point, "results are of points that were given");
     return *at;
   }
+
+  // A share of all points is known when all are screened. Each shard does that, which is quick, and
+  // replays and stores its own.
+  bool needs_all() const { return spec_.search && spec_.search->screen && spec_.search->keep; }
 
   Objective objective() const {
     return spec_.search ? spec_.search->objective : Objective::step_time;
@@ -143,6 +142,7 @@ class Execution {
         continue;
       }
       note(result, entry);
+      if (!entry.mine) continue;
       if (result.status == PointStatus::ok && entry.score) best.add(*entry.score);
       rows.push_back(row_of(spec_, candidates_.at(result.point), result));
     }
@@ -171,6 +171,7 @@ class Execution {
       if (row.*forget) columns.emplace_back(row.name);
     std::vector<Row> rows;
     for (const std::size_t i : changed) {
+      if (!entries_[i].mine) continue;
       Row row(columns.size());
       row[0] = static_cast<std::int64_t>(entries_[i].point);
       row[1] = std::string(to_text(entries_[i].status));
@@ -228,8 +229,7 @@ Store run_sweep(const SweepSpec& spec, const Candidates& candidates, const Point
                                : Store::create(options.db, columns_of(spec), facts);
   if (options.resume) require_same(store, facts);
   try {
-    Execution(spec, candidates, options, simulate, of_shard(list.points, options.shard), store)
-        .run();
+    Execution(spec, candidates, options, simulate, list.points, store).run();
   } catch (const Interrupted&) {
     throw Interrupted(
         fmt::format("interrupted; what is done is in {}: go on with --resume", options.db));

@@ -68,7 +68,6 @@ struct SearchSpec {
   std::vector<std::pair<std::string, double>> prices;  // of an hour of one chip, by its name
   int top = 10;                                        // best points sought
   std::optional<double> keep;                          // share of the screened points
-  SourcePos keep_pos;
   bool screen = true;
 };
 
