@@ -8,10 +8,12 @@
 #include <thread>
 
 #include "base/check_failed.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/run.h"
+#include "sweep/constraints.h"
 #include "sweep/merge.h"
 #include "sweep/plan_sweep.h"
 #include "sweep/run_sweep.h"
@@ -131,14 +133,17 @@ void submit(const SweepArguments& args, const SweepSpec& spec) {
                               : submitted_text(job, submitted));
 }
 
-// The sweep carried out; its database.
-Store do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOptions& options) {
+// Carries the sweep out and says what came of it.
+void do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOptions& options) {
   const Candidates candidates(spec);
   const PointList list = list_points(spec, candidates);
   check_shard(args, list, options.shard);
   const std::filesystem::path folder = std::filesystem::path(options.db).parent_path();
   if (!folder.empty()) require_writable_directory(folder.string());
-  return run_sweep(spec, candidates, list, options, simulate_point);
+  const Store store = run_sweep(spec, candidates, list, options, simulate_point);
+  print(args.format == "json" ? to_json(sweep_json(store)) : sweep_text(store));
+  std::vector<Problem> mistakes = constraint_mistakes(spec, candidates, store);
+  throw_if_any(mistakes);
 }
 
 struct Read {
@@ -167,8 +172,7 @@ void sweep_command(const SweepArguments& args) {
                                 : plan_text(read.spec, plan, read.options.jobs));
     return;
   }
-  const Store store = do_sweep(args, read.spec, read.options);
-  print(args.format == "json" ? to_json(sweep_json(store)) : sweep_text(store));
+  do_sweep(args, read.spec, read.options);
 }
 
 Json sweep_document(const SweepArguments& args) {
@@ -208,11 +212,12 @@ void merge_command(const MergeArguments& args) {
   const Store store = merge_shards(args.into, args.shards);
   print(args.format == "json" ? to_json(sweep_json(store)) : sweep_text(store));
   if (store.facts().at("finished") == "1") return;
+  const std::size_t all = points_of(store), open = open_points(store);
   throw CheckFailed(
-      fmt::format("not the whole sweep: of its {} points {} are not done. Finish the shards "
-                  "(--resume) and merge "
-                  "them into {}, too",
-                  store.facts().at("points"), open_points(store), args.into));
+      fmt::format("not the whole sweep: of its {} {} not done. Finish the shards (--resume) and "
+                  "merge them into {}, too",
+                  counted(all, "point", "points"), open == 1 ? "1 is" : fmt::format("{} are", open),
+                  args.into));
 }
 
 }  // namespace shardsim

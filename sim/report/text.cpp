@@ -61,6 +61,7 @@ std::string rows_text(const Rows& given) {
     width.resize(std::max(width.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
   }
+  const bool prose = width.empty() || width.back() > kNarrowest;
   std::string text;
   for (const auto& row : rows) {
     std::string line;
@@ -69,7 +70,11 @@ std::string rows_text(const Rows& given) {
       line += fmt::format("{:<{}}  ", row[i], width[i]);
       column += width[i] + 2;
     }
-    // A wide table gives its last column a line of its own.
+    if (!prose) {
+      text += line + row.back() + "\n";
+      continue;
+    }
+    // A wide table gives its last column a line of its own, where that is prose.
     if (column > kWidest - kNarrowest && column + row.back().size() > kWidest) {
       line += "\n    ";
       column = 4;

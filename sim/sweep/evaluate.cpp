@@ -12,6 +12,7 @@
 #include "spec/load_tree.h"
 #include "spec/yaml_text.h"
 #include "sweep/board.h"
+#include "sweep/constraints.h"
 
 namespace shardsim {
 namespace {
@@ -79,29 +80,6 @@ std::string run_yaml(const Node& run) {
   return yaml_text(copy);
 }
 
-// The first constraint that does not hold, as far as the figures are known; with `all`, one whose
-// figures are not known does not hold either.
-std::optional<std::string> Evaluator::broken_constraint(const Candidate& candidate,
-                                                        const PointResult& result, bool all) const {
-  if (!spec_.search) return std::nullopt;
-  const auto rows = figure_rows();
-  for (const Formula& formula : spec_.search->constraints) {
-    std::vector<Problem> problems;
-    const auto value_of = [&](const std::string& name,
-                              const SourcePos&) -> std::optional<FormulaValue> {
-      if (const auto value = candidates_.value_of(candidate, name)) return value;
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        if (rows[i].name == name && result.figures[i]) return *result.figures[i];
-      return std::nullopt;
-    };
-    const auto value = shardsim::evaluate(formula, value_of, problems);
-    if (!problems.empty())
-      return fmt::format("{}: {}", formula.text.text, problems.front().message);
-    if (value ? *value == 0 : all) return formula.text.text;
-  }
-  return std::nullopt;
-}
-
 // A point whose objective has no value.
 bool Evaluator::lacks_objective(const RunSpec& run, PointResult& result) const {
   if (!spec_.search || spec_.search->objective == Objective::step_time) return false;
@@ -116,10 +94,10 @@ bool Evaluator::lacks_objective(const RunSpec& run, PointResult& result) const {
 }
 
 bool Evaluator::refuse(const Candidate& candidate, bool all, PointResult& result) const {
-  const auto broken = broken_constraint(candidate, result, all);
+  const auto broken = broken_constraint(spec_, candidates_, candidate, result, all);
   if (!broken) return false;
-  result.status = PointStatus::infeasible;
-  result.reason = *broken;
+  result.status = broken->no_value ? PointStatus::failed : PointStatus::infeasible;
+  result.reason = broken->reason;
   return true;
 }
 
@@ -144,6 +122,7 @@ void Evaluator::simulate(const RunSpec& run, const Candidate& candidate, Depth d
   const Bytes room =
       run.memory_limit.given ? run.memory_limit.value : run.chip_spec.memory_capacity;
   result[memory_floor] = least / Bytes{1};
+  result[memory_limit] = room / Bytes{1};
   if (least > room) result[fits_memory] = 0;
   if (refuse(candidate, false, result) || lacks_objective(run, result)) return;
   result[fits_memory] = std::nullopt;  // as measured, or not at all

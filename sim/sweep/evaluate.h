@@ -45,8 +45,6 @@ class Evaluator {
   void simulate(const RunSpec& run, const Candidate& candidate, Depth depth, double limit,
                 PointResult& result);
   bool take_bound(const Lowered& lowered, double limit, PointResult& result) const;
-  std::optional<std::string> broken_constraint(const Candidate& candidate,
-                                               const PointResult& result, bool all) const;
   bool lacks_objective(const RunSpec& run, PointResult& result) const;
   bool refuse(const Candidate& candidate, bool all, PointResult& result) const;
 

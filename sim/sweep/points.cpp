@@ -93,8 +93,22 @@ Candidates::Candidates(const SweepSpec& spec) : spec_(spec), axes_(spec.axes()) 
   };
   for (const Formula& formula : spec.where) add_base(formula);
   for (const DerivedField& derived : spec.derived) add_base(derived.formula);
-  if (spec.search)
-    for (const Formula& formula : spec.search->constraints) add_base(formula);
+  if (!spec.search) return;
+  for (const Formula& formula : spec.search->constraints) {
+    add_base(formula);
+    const bool is_early =
+        std::all_of(formula.steps.begin(), formula.steps.end(), [&](const FormulaStep& step) {
+          const auto is_of_base = [&](const auto& one) { return one.first == step.name; };
+          return step.kind != FormulaStep::Kind::name || known(step.name) ||
+                 std::any_of(of_base_.begin(), of_base_.end(), is_of_base);
+        });
+    if (is_early) early_.push_back(&formula);
+  }
+}
+
+void Candidates::check_constraints(const Candidate& candidate) const {
+  for (const Formula* formula : early_)
+    if (*evaluated(*formula, candidate) == 0) return;
 }
 
 std::optional<FormulaValue> Candidates::value_of(const Candidate& candidate,
@@ -237,6 +251,7 @@ PointList list_points(const SweepSpec& spec, const Candidates& candidates) {
     const Candidate candidate = candidates.at(spec.sample ? draw.at(i) : i);
     ++list.candidates;
     if (candidate.left_out < 0) {
+      candidates.check_constraints(candidate);
       list.points.push_back(candidate.number);
     } else {
       ++list.left_out[static_cast<std::size_t>(candidate.left_out)];

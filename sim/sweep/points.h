@@ -35,6 +35,10 @@ class Candidates {
   // zero), naming the candidate.
   Candidate at(std::uint64_t number) const;
 
+  // Evaluates the constraints that name no result, as far as one of them does not hold. Throws
+  // ConfigError as `at`.
+  void check_constraints(const Candidate& candidate) const;
+
   // The value of a name: an axis, a variable, a derived name or a field of base; nothing: unknown.
   std::optional<FormulaValue> value_of(const Candidate& candidate, const std::string& name) const;
 
@@ -52,6 +56,7 @@ class Candidates {
   std::vector<std::string> rules_;
   std::vector<Name> names_;
   std::vector<std::pair<std::string, double>> of_base_;
+  std::vector<const Formula*> early_;  // constraints that name no result
 };
 
 // "tp = 8, chip = h100-sxm".
@@ -67,7 +72,7 @@ struct PointList {
   double candidates = 0;  // gone through
 };
 // All points, or those of the sample. Throws ConfigError when there is none, when there are too
-// many candidates to go through, and what Candidates::at throws.
+// many candidates to go through, and what Candidates::at and check_constraints throw.
 PointList list_points(const SweepSpec& spec, const Candidates& candidates);
 
 }  // namespace shardsim

@@ -24,6 +24,7 @@ constexpr std::array<FigureRow, kFigures> kRows = {{
      "what it needs at the least, by its plan: weights, gradients, optimizer state and "
      "what its schedule has in flight",
      false, false},
+    {"memory_limit_bytes", "what it has: of its chip, or memory_limit", false, false},
     {"fits_memory", "1 or 0"},
     {"chips", "devices of the cluster", false, false},
     {"tokens", "in the step", false, false},

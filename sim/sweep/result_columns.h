@@ -27,6 +27,7 @@ enum class ResultFigure : std::uint8_t {
   cost_per_token,
   peak_memory,
   memory_floor,
+  memory_limit,
   fits_memory,
   chips,
   tokens,

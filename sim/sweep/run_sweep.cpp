@@ -133,8 +133,8 @@ class Execution {
     for (const PointDone& one : finished) {
       BoardEntry& entry = entry_of(one.task.point);
       PointResult result = one.answer ? from_bytes(*one.answer) : failed(one);
-      // A point that failed in its replay keeps what its screening found.
-      if (result.status == PointStatus::failed && entry.floor) {
+      // A point that was lost in its replay keeps what its screening found.
+      if (!one.answer && entry.floor) {
         store_.update({"point", "status", "reason"},
                       {{static_cast<std::int64_t>(result.point),
                         std::string(to_text(result.status)), result.reason}});

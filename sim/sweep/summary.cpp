@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "report/reports.h"
 #include "sweep/board.h"
+#include "sweep/constraints.h"
 #include "sweep/rows.h"
 
 namespace shardsim {
@@ -31,12 +32,37 @@ struct Ranked {
 
 constexpr std::size_t kMostReasons = 500, kReasonsShown = 4;
 
+// Points that say the same, but for how much memory they need.
+struct Reason {
+  std::uint64_t points = 0;
+  std::optional<double> need;  // the least of it, over what there is
+  std::string text;            // of the one that needs least
+};
+
 struct Standing {
   std::array<std::uint64_t, static_cast<std::size_t>(PointStatus::count)> counts = {};
   std::vector<Ranked> best;  // first best
-  // Why points have no result: how many say so, of the first so many different ones.
-  std::map<std::pair<PointStatus, std::string>, std::uint64_t> reasons;
+  // Why points have no result: of the first so many different reasons.
+  std::map<std::pair<PointStatus, std::string>, Reason> reasons;
 };
+
+void add_reason(const PointResult& result, Standing& out) {
+  if (result.reason.empty()) return;
+  // "fits_memory: needs 92.3 GiB of 74.51 GiB" is one reason, whatever is needed.
+  std::string why = result.reason;
+  std::optional<double> need;
+  const std::string needs = ": " + memory_need_text(result);
+  if (why.ends_with(needs) && needs.size() > 2) {
+    need = memory_need(result);
+    why.resize(why.size() - needs.size());
+  }
+  const std::pair key{result.status, why};
+  if (out.reasons.size() >= kMostReasons && !out.reasons.contains(key)) return;
+  Reason& reason = out.reasons[key];
+  if (++reason.points > 1 && (!need || reason.need <= need)) return;
+  reason.need = need;
+  reason.text = result.reason;
+}
 
 std::string fact(const Store& store, const std::string& key) {
   const auto at = store.facts().find(key);
@@ -59,10 +85,7 @@ Standing standing_of(const Store& store) {
   store.each({}, [&](const Row& row) {
     PointResult result = reader.read(row);
     ++out.counts[static_cast<std::size_t>(result.status)];
-    if (!result.reason.empty()) {
-      const std::pair why{result.status, result.reason};
-      if (out.reasons.size() < kMostReasons || out.reasons.count(why) > 0) ++out.reasons[why];
-    }
+    add_reason(result, out);
     const auto score = score_of(objective, result, ResultFigure::step_time);
     if (result.status != PointStatus::ok || !score) return;
     if (out.best.size() >= top && *score >= out.best.back().score) return;
@@ -103,17 +126,40 @@ std::string memory_text(const PointResult& result) {
          (result[ResultFigure::fits_memory].value_or(1) == 0 ? ", too much" : "");
 }
 
+// Whether the best points have one value of this axis: it is told once, outside their table.
+bool is_same(const Standing& standing, std::size_t axis) {
+  if (standing.best.size() < 2) return false;
+  return std::all_of(standing.best.begin(), standing.best.end(), [&](const Ranked& one) {
+    return one.axes[axis].value == standing.best.front().axes[axis].value;
+  });
+}
+
+// "chips 1024, size 128".
+std::string same_text(const Store& store, const Standing& standing) {
+  const std::vector<std::string> names = axis_columns(store);
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (is_same(standing, i))
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis_label(names[i]),
+                          standing.best.front().axes[i].text);
+  }
+  return text;
+}
+
 Rows table_of(const Store& store, const Standing& standing) {
   const Objective objective = objective_of(store);
+  const std::vector<std::string> names = axis_columns(store);
   Rows rows = {{"point"}};
-  for (const std::string& name : axis_columns(store)) rows.front().push_back(axis_label(name));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (!is_same(standing, i)) rows.front().push_back(axis_label(names[i]));
   if (objective != Objective::step_time) rows.front().emplace_back(to_text(objective));
   for (const char* name : {"step", "compute", "exposed", "bubble", "mfu", "memory"})
     rows.front().emplace_back(name);
   for (const Ranked& one : standing.best) {
     const PointResult& r = one.result;
     std::vector<std::string> row = {fmt::format("{}", r.point)};
-    for (const AxisCell& axis : one.axes) row.push_back(axis.text);
+    for (std::size_t i = 0; i < one.axes.size(); ++i)
+      if (!is_same(standing, i)) row.push_back(one.axes[i].text);
     if (objective != Objective::step_time) row.push_back(objective_text(objective, r));
     row.push_back(time_text(r[ResultFigure::step_time]));
     row.push_back(time_text(r[ResultFigure::compute]));
@@ -186,8 +232,12 @@ std::string counts_text(const Standing& standing) {
 // The commonest, a line each.
 std::string reasons_text(const Standing& standing) {
   std::vector<std::pair<std::uint64_t, std::string>> lines;
-  for (const auto& [why, count] : standing.reasons)
-    lines.emplace_back(count, fmt::format("{:<11} {}", to_text(why.first), printable(why.second)));
+  for (const auto& [why, reason] : standing.reasons) {
+    const bool several = reason.need && reason.points > 1;
+    lines.emplace_back(reason.points,
+                       fmt::format("{:<11} {}{}", to_text(why.first), printable(reason.text),
+                                   several ? " (who needs least)" : ""));
+  }
   std::stable_sort(lines.begin(), lines.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string text;
@@ -214,19 +264,25 @@ std::vector<std::string> exported_columns(const Store& store) {
   return names;
 }
 
+std::uint64_t points_of(const Store& store) {
+  return static_cast<std::uint64_t>(
+      parse_large_count(fact(store, "points"), 0, std::int64_t{1} << 53).value);
+}
+
 std::uint64_t open_points(const Store& store) {
   const Standing standing = standing_of(store);
   std::uint64_t done = 0;
   for (std::size_t i = 0; i < standing.counts.size(); ++i)
     if (static_cast<PointStatus>(i) != PointStatus::screened) done += standing.counts[i];
-  const auto all = parse_large_count(fact(store, "points"), 0, std::int64_t{1} << 53);
-  return static_cast<std::uint64_t>(all.value) - std::min<std::uint64_t>(done, all.value);
+  const std::uint64_t all = points_of(store);
+  return all - std::min(done, all);
 }
 
 SweepSummary summary_of(const Store& store) {
   const Standing standing = standing_of(store);
-  return {fact(store, "name"),    fact(store, "objective"),  counts_text(standing),
-          reasons_text(standing), table_of(store, standing), why_text(store, standing)};
+  return {fact(store, "name"),      fact(store, "objective"),  counts_text(standing),
+          reasons_text(standing),   table_of(store, standing), same_text(store, standing),
+          why_text(store, standing)};
 }
 
 std::string sweep_text(const Store& store) {
@@ -235,8 +291,9 @@ std::string sweep_text(const Store& store) {
       fmt::format("{}: {}\n{}", printable(summary.name), summary.counts, summary.reasons);
   if (summary.best.size() < 2)
     return text + "no point was replayed to its end and met all constraints\n";
-  text +=
-      fmt::format("\nbest by {}\n{}\n{}", summary.objective, rows_text(summary.best), summary.why);
+  text += fmt::format("\nbest by {}{}\n{}\n{}", summary.objective,
+                      summary.same.empty() ? "" : "; all of them: " + printable(summary.same),
+                      rows_text(summary.best), summary.why);
   return text + fmt::format(
                     "next: shardsim sweep export {} --point {} > run.yaml; shardsim run run.yaml\n"
                     "      shardsim sweep report {} --html sweep.html   all points as a page\n",

@@ -15,10 +15,13 @@ struct SweepSummary {
   std::string counts;                          // "12 ok, 3 invalid"
   std::string reasons;                         // why, the commonest, a line each
   std::vector<std::vector<std::string>> best;  // a head, then the best points
+  std::string same;                            // axes in which these do not differ, or nothing
   std::string why;                             // a line, or nothing
 };
 SweepSummary summary_of(const Store& store);
 
+// How many points the sweep has, in all shards.
+std::uint64_t points_of(const Store& store);
 // Points of the sweep that have no row yet, or wait for their replay.
 std::uint64_t open_points(const Store& store);
 

@@ -84,6 +84,7 @@ std::string static_content(const SweepSummary& summary, std::size_t points) {
         points, kMostPagePoints);
   }
   html += table_content("Best by " + summary.objective, summary.best);
+  if (!summary.same.empty()) html += "<p>All of them: " + html_text(summary.same) + "</p>\n";
   if (!summary.why.empty())
     html += "<p>" + html_text(summary.why.substr(0, summary.why.size() - 1)) + "</p>\n";
   return html;

@@ -10,7 +10,9 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -80,8 +82,6 @@ def test_plan(folder):
     assert plan["left_out"] == [{"rule": "tp * pp * dp == 8",
                                  "candidates": plan["candidates"] - plan["points"]}], plan
     assert plan["looked_at"] == plan["points"], plan
-
-
     assert plan["replays"] == plan["points"] and plan["estimate_s"] > 0 and not plan["screened"], plan
 
 
@@ -97,6 +97,8 @@ def test_plan_of_a_search(folder):
     assert 3 <= plan["replays"] < len(got) - unfit, (plan, unfit)
     printed = sweep(path, "--plan").stdout
     assert f"of {len(got)} points screened, {unfit} cannot meet the constraints\n" in printed, printed
+
+
 def test_columns_have_units(folder):
     text = BASE + ("axes:\n  parallel.tp: [8]\n"
                    "  cluster.topology.link.bandwidth: 100 GB/s..400 GB/s step x2\n")
@@ -210,6 +212,117 @@ def test_same_rows_whoever_works(folder):
                 file.unlink()
     sweep(path, "--db", killed, "--jobs", 2, *(["--resume"] if killed.exists() else []))
     assert rows(killed) == wanted
+
+
+def test_keep_knows_all_shards(folder):
+    """The share that is kept is one of all points, whoever replays them, also after a stop."""
+    path = file_in(folder, BASE + AXES + SEARCH.replace("top: 3", "top: 20, keep: 15 %"))
+    one = pathlib.Path(folder) / "one.db"
+    sweep(path, "--db", one, "--jobs", 1)
+    wanted = rows(one)
+    statuses = [r["status"] for r in csv.DictReader(wanted.splitlines())]
+    assert statuses.count("dropped by choice") > 5 and statuses.count("ok") > 2, statuses
+    for count in (2, 5):
+        shards = [pathlib.Path(folder) / f"shard{i}of{count}.db" for i in range(count)]
+        for i, db in enumerate(shards):
+            words = [path, "--db", db, "--jobs", 2, "--shard", f"{i}/{count}"]
+            sweep(*words)
+            with contextlib.closing(sqlite3.connect(db)) as connection, connection:
+                connection.execute("DELETE FROM points WHERE point IN (SELECT point FROM points ORDER BY random() LIMIT 3)")
+            sweep(*words, "--resume")
+            assert stored(db) == len(range(i, len(statuses), count)), "a shard stores its own points"
+        into = pathlib.Path(folder) / f"merged{count}.db"
+        subprocess.run([binary, "merge", into, *shards], capture_output=True, check=True)
+        assert rows(into) == wanted, count
+
+
+def test_shards_as_documented(folder):
+    """The command of the Kubernetes job, once for every index, some of them twice; the README's line of GNU
+    parallel; then merge."""
+    folder = pathlib.Path(folder)
+    path = file_in(folder, BASE + AXES + SEARCH, "sweep.yaml")
+    sweep(path, "--db", folder / "one.db", "--jobs", 2)
+    wanted = rows(folder / "one.db")
+    (folder / "bin").mkdir()
+    (folder / "bin/shardsim").symlink_to(binary)
+    env = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+
+    def merge(command):
+        done = subprocess.run(["sh", "-c", command], cwd=folder, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        assert rows(folder / "sweep.db") == wanted, command
+        for db in [*folder.glob("shard-*.db"), folder / "sweep.db"]:
+            db.unlink()
+
+    job = (ROOT / "configs/sweeps/kubernetes-job.yml").read_text()
+    completions = int(re.search(r"completions: (\d+)", job)[1])
+    command = re.search(r"command: \[(.*)\]", job)[1].split(", ")
+    block = re.search(r"args:\n +- \|\n((?: {14}.*\n)+)", job)[1]
+    script = "".join(line[14:] + "\n" for line in block.splitlines()).replace("/data", str(folder))
+    for index in [*range(completions), 1, completions - 1]:
+        done = subprocess.run([*command, script], env={**env, "JOB_COMPLETION_INDEX": str(index)},
+                              capture_output=True, text=True)
+        assert done.returncode == 0, (index, done.stderr)
+    merge(re.search(r"Job is complete: +(.*)", job)[1].replace("/data", str(folder)))
+
+    readme = (ROOT / "README.md").read_text()
+    lines = {name: re.search(rf"^    ({name} .*?)(?:  +#.*)?$", readme, re.M)[1] for name in
+             ("seq 0 7 \\|", "parallel shardsim", "shardsim merge sweep.db")}
+    tools = {"seq 0 7 \\|": "xargs", "parallel shardsim": "parallel"}
+    for name, tool in tools.items():
+        if shutil.which(tool) is None:
+            print(f"skipped: there is no {tool} here")
+            continue
+        done = subprocess.run(["sh", "-c", lines[name].replace("FILE", str(path))], cwd=folder, env=env,
+                              capture_output=True, text=True)
+        assert done.returncode == 0, (name, done.stderr)
+        merge(lines["shardsim merge sweep.db"])
+
+
+def test_a_constraint_without_a_value(folder):
+    """Told at its place with a point; the rows say it, the others are as they would be, whoever works."""
+    folder = pathlib.Path(folder)
+    constraints = "[fits_memory, step_time_s / (tp - 2) < 100, memory_floor_bytes / (dp - 8) < 1 PB]"
+    path = file_in(folder, BASE + AXES + SEARCH.replace("fits_memory", constraints))
+    done = sweep(path, "--db", folder / "one.db", "--jobs", 1, check=2)
+    text = path.read_text().splitlines()
+    for bad in ("/ (tp - 2)", "/ (dp - 8)"):
+        at = text[-1].index(bad) + 1
+        assert f"s.yaml:{len(text)}:{at}: division by zero" in done.stderr, done.stderr
+    assert "of point" in done.stderr and "tp = 2" in done.stderr, done.stderr
+    assert " failed" in done.stdout and "division by zero" in done.stdout, done.stdout
+    got = table(folder / "one.db")
+    failed = [r for r in got if r["status"] == "failed"]
+    assert failed and all("division by zero" in r["reason"] for r in failed), failed
+    assert all(r["axis_tp"] == "2" or r["axis_dp"] == "8" for r in failed)
+    assert all(r["status"] != "ok" or r["axis_tp"] not in ("2",) for r in got)
+    assert any(r["status"] == "ok" for r in got)
+    sweep(path, "--db", folder / "many.db", "--jobs", 4, check=2)
+    sweep(path, "--db", folder / "many.db", "--jobs", 4, "--resume", check=2)
+    assert rows(folder / "many.db") == rows(folder / "one.db")
+    shards = [folder / f"{i}.db" for i in range(3)]
+    for i, db in enumerate(shards):
+        sweep(path, "--db", db, "--jobs", 2, "--shard", f"{i}/3", check=None)
+    subprocess.run([binary, "merge", folder / "m.db", *shards], capture_output=True, check=True)
+    assert rows(folder / "m.db") == rows(folder / "one.db")
+
+
+def test_memory_that_is_lacking_is_told(folder):
+    """In the row and in the summary: what is needed, of what."""
+    folder = pathlib.Path(folder)
+    text = BASE.replace("llama3-8b", "llama3-70b").replace("layers: 4", "layers: 80")
+    path = file_in(folder, text + "axes: {parallel.tp: [8], batch.length: [2048, 4096], recompute: [none, full]}\n" + SEARCH)
+    printed = sweep(path, "--db", folder / "a.db", "--jobs", 2).stdout
+    got = table(folder / "a.db")
+    assert [r["status"] for r in got] == ["infeasible"] * 4, got
+    gib = 1024**3
+    for row in got:
+        need = float(row["peak_memory_bytes"] or row["memory_floor_bytes"])
+        least = "" if row["peak_memory_bytes"] else "at least "
+        assert float(row["memory_limit_bytes"]) == 80e9 and need > 80e9, row
+        assert row["reason"] == f"fits_memory: needs {least}{need / gib:.4g} GiB of 74.51 GiB", row
+    least = min(float(r["peak_memory_bytes"] or r["memory_floor_bytes"]) for r in got)
+    assert re.search(rf"4 infeasible  fits_memory: needs (at least )?{least / gib:.4g} GiB of 74.51 GiB", printed), printed
 
 
 def test_conflicts_are_told(folder):
@@ -367,6 +480,7 @@ def test_a_disk_fills_up(folder):
         sweep(path, "--db", db, "--jobs", 2, "--resume")
         assert rows(db) == rows(fresh)
         remount(disk, "ro")
+        assert rows(db) == rows(fresh), "reading needs no right to write"
         for words in (["--db", db, "--resume"], ["--db", disk / "b.db"]):
             error = sweep(path, *words, check=1).stderr
             assert "Read-only file system" in error, error
