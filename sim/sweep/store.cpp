@@ -155,6 +155,11 @@ struct Store::State {
       throw;
     }
   }
+  std::uintmax_t page_bytes() const {
+    const Query size = prepare("PRAGMA page_size");
+    check(sqlite3_step(size.get()));
+    return static_cast<std::uintmax_t>(sqlite3_column_int64(size.get(), 0));
+  }
   void read_facts() {
     const Query rows = prepare("SELECT key, value FROM sweep");
     int code = 0;
@@ -216,6 +221,9 @@ void give_name(const std::string& made, const std::string& path) {
 Store Store::create(const std::string& path, std::span<const StoreColumn> columns,
                     const std::map<std::string, std::string>& facts) {
   if (std::filesystem::exists(path)) refuse_existing(path);
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw std::runtime_error(fmt::format("{}: cannot be made: {}", path, std::strerror(errno)));
   auto state = std::make_unique<State>();
   state->path = fmt::format("{}.new-{}", path, getpid());
   state->facts = facts;
@@ -241,6 +249,16 @@ Store Store::create(const std::string& path, std::span<const StoreColumn> column
 }
 
 namespace {
+
+// SQLite reads what is missing of the last page as zeros. A log beside the database may have it.
+void require_whole(const std::string& path, std::uintmax_t page_bytes) {
+  std::error_code none;
+  const auto log = std::filesystem::file_size(path + "-wal", none);
+  if (!none && log > 0) return;
+  const auto size = std::filesystem::file_size(path, none);
+  if (!none && size % page_bytes != 0)
+    throw std::runtime_error(fmt::format("{}: cut off: its last page is not whole", path));
+}
 
 // A file: name of SQLite, in which ? # and % mean something.
 std::string file_uri(const std::string& path) {
@@ -271,6 +289,10 @@ bool is_unchanging(const std::string& path) {
 Store Store::open(const std::string& path, bool write) {
   std::error_code none;
   if (!std::filesystem::exists(path, none)) refuse(path, fmt::format("{}: no such file", path));
+  if (std::filesystem::is_directory(path, none))
+    refuse(path, "expected the database of a sweep, found a directory");
+  if (std::filesystem::file_size(path, none) == 0 && !none)
+    refuse(path, "expected the database of a sweep, found an empty file");
   auto state = std::make_unique<State>();
   state->path = path;
   if (write) {
@@ -294,6 +316,7 @@ Store Store::open(const std::string& path, bool write) {
       throw;
     }
   }
+  require_whole(path, state->page_bytes());
   if (state->facts["format"] != kFormat)
     refuse(path, fmt::format("expected a database of format {}, found \"{}\"", kFormat,
                              printable(state->facts["format"])));

@@ -502,6 +502,19 @@ def test_databases_that_are_refused(folder):
     sqlite3.connect(folder / "other.db").execute("CREATE TABLE t(a)")
     refused(2, "another SQLite database", path, "--db", folder / "other.db", "--resume")
     refused(2, "no such file", path, "--db", folder / "none.db", "--resume")
+    (folder / "empty.db").touch()
+    for words in ([path, "--db", folder / "empty.db", "--resume"], ["export", folder / "empty.db", "--csv"]):
+        refused(2, "found an empty file", *words)
+    (folder / "folder.db").mkdir()
+    refused(2, "found a directory", path, "--db", folder / "folder.db", "--resume")
+    for cut, text in ((-1, "torn.db: cut off"), (-4096, "torn.db: database disk image is malformed")):
+        (folder / "torn.db").write_bytes(db.read_bytes()[:cut])
+        refused(1, text, "export", folder / "torn.db", "--csv")
+        refused(1, text, path, "--db", folder / "torn.db", "--resume")
+    for into, text in ((folder / "folder.db", "found a directory"), (folder / "empty.db", "found an empty file"),
+                       (folder / "text.db", "no SQLite database"), (folder / "none/m.db", "No such file or directory")):
+        done = subprocess.run([binary, "merge", into, db], capture_output=True, text=True)
+        assert done.returncode in (1, 2) and text in done.stderr, done
     changed = file_in(folder, BASE + "axes: {parallel.tp: [8], recompute: [full]}\n", "t.yaml")
     refused(2, "found one of another", changed, "--db", db, "--resume")
     holder = sqlite3.connect(db, isolation_level=None)
