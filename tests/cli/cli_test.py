@@ -415,11 +415,20 @@ def check_sweep_says_why(shardsim):
         rows = list(csv.DictReader(shardsim(["sweep", "export", db, "--csv"]).stdout.splitlines()))
     best = sorted((row for row in rows if row["status"] == "ok"),
                   key=lambda row: (float(row["step_time_s"]), int(row["point"])))
-    table = said.stdout.split("best by step_time\n")[1].split("\n\n")[0].splitlines()
-    numbers = [line.split()[0] for line in table[1:] if not line.startswith(" ")]
+    head, *table = said.stdout.split("best by ")[1].split("\n\n")[0].splitlines()
+    numbers = [line.split()[0] for line in table[1:]]  # a line each, whatever its width
     expect(numbers == [row["point"] for row in best[:10]], f"the best ten: {numbers}")
-    bandwidth = f"{float(best[0]['axis_bandwidth_bytes_per_s']) / 1e9:.4g} GB/s"
-    expect(table[0].split()[1] == "bandwidth" and table[1].split(maxsplit=1)[1].startswith(bandwidth), table[1])
+    expect(all(line.endswith("iB") for line in table[1:]), f"memory comes last: {table}")
+    axes = [column for column in rows[0] if column.startswith("axis_")]
+    for column in axes:
+        name = column.removeprefix("axis_").removesuffix("_bytes_per_s")
+        values = {row[column] for row in best[:10]}
+        expect((name in table[0].split()) == (len(values) > 1), f"{name} is {values}: {head}\n{table[0]}")
+        if len(values) == 1:
+            value = values.pop()
+            text = f"{float(value) / 1e9:.4g} GB/s" if column.endswith("_s") else value
+            expect(f"{name} {text}" in head.split(": ")[1].split(", "), f"{name} is {value}: {head}")
+    expect(head.startswith("step_time; all of them: ") and table[0].split()[0] == "point", head)
     why = re.search(r"^why: point (\d+) takes (\S+) (\S+) less than point (\d+): (.*); it has (.*)$", said.stdout, re.M)
     expect(why is not None, f"no reason: {said.stdout}")
     winner, second = best[:2]
