@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -29,10 +30,21 @@ std::string time_left(double left_s) {
 
 }  // namespace
 
+namespace {
+
+// "point replayed" of "points replayed".
+std::string of_one(std::string what) {
+  const std::size_t end = std::min(what.find(' '), what.size());
+  if (end > 0 && what[end - 1] == 's') what.erase(end - 1, 1);
+  return what;
+}
+
+}  // namespace
+
 std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t total,
                           double elapsed_s) {
   const double rate = elapsed_s > 0 ? static_cast<double>(done) / elapsed_s : 0;
-  std::string text = fmt::format("{} {}", done, what);
+  std::string text = fmt::format("{} {}", done, done == 1 ? of_one(what) : what);
   if (total > 0) text += fmt::format(" of {}", total);
   if (rate <= 0) return text;
   text += rate < 1000 ? fmt::format(", {:.3g}/s", rate) : fmt::format(", {:.0f}/s", rate);

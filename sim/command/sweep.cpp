@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/run.h"
+#include "command/terminal.h"
 #include "sweep/constraints.h"
 #include "sweep/merge.h"
 #include "sweep/plan_sweep.h"
@@ -133,6 +134,11 @@ void submit(const SweepArguments& args, const SweepSpec& spec) {
                               : submitted_text(job, submitted));
 }
 
+void print_summary(const Store& store, const std::string& format) {
+  if (format == "json") return print(to_json(sweep_json(store)));
+  print(sweep_text(store, output_is_terminal() ? look_of_output().width : 0));
+}
+
 // Carries the sweep out and says what came of it.
 void do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOptions& options) {
   const Candidates candidates(spec);
@@ -141,7 +147,7 @@ void do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOpti
   const std::filesystem::path folder = std::filesystem::path(options.db).parent_path();
   if (!folder.empty()) require_writable_directory(folder.string());
   const Store store = run_sweep(spec, candidates, list, options, simulate_point);
-  print(args.format == "json" ? to_json(sweep_json(store)) : sweep_text(store));
+  print_summary(store, args.format);
   std::vector<Problem> mistakes = constraint_mistakes(spec, candidates, store);
   throw_if_any(mistakes);
 }
@@ -210,7 +216,7 @@ void merge_command(const MergeArguments& args) {
   require_format(args.format, problems);
   throw_if_any(problems);
   const Store store = merge_shards(args.into, args.shards);
-  print(args.format == "json" ? to_json(sweep_json(store)) : sweep_text(store));
+  print_summary(store, args.format);
   if (store.facts().at("finished") == "1") return;
   const std::size_t all = points_of(store), open = open_points(store);
   throw CheckFailed(

@@ -285,15 +285,48 @@ SweepSummary summary_of(const Store& store) {
           why_text(store, standing)};
 }
 
-std::string sweep_text(const Store& store) {
-  const SweepSummary summary = summary_of(store);
+namespace {
+
+std::size_t width_of(const Rows& rows) {
+  std::size_t whole = 0;
+  for (std::size_t column = 0; column < rows.front().size(); ++column) {
+    std::size_t width = 0;
+    for (const auto& row : rows) width = std::max(width, row[column].size());
+    whole += width + (column == 0 ? 0 : 2);
+  }
+  return whole;
+}
+
+// Leaves out parts of the step as far as the table is too wide; returns their names.
+std::string narrowed(Rows& rows, std::size_t widest) {
+  std::string left_out;
+  for (const char* name : {"compute", "bubble", "exposed", "mfu"}) {
+    if (width_of(rows) <= widest) break;
+    // From the end: an axis may have that name.
+    const auto& head = rows.front();
+    const auto at = std::find(head.rbegin(), head.rend(), name);
+    const auto column = head.rend() - at - 1;
+    for (auto& row : rows) row.erase(row.begin() + column);
+    left_out += (left_out.empty() ? "" : ", ") + std::string(name);
+  }
+  return left_out;
+}
+
+}  // namespace
+
+std::string sweep_text(const Store& store, int widest) {
+  SweepSummary summary = summary_of(store);
   std::string text =
       fmt::format("{}: {}\n{}", printable(summary.name), summary.counts, summary.reasons);
   if (summary.best.size() < 2)
     return text + "no point was replayed to its end and met all constraints\n";
-  text += fmt::format("\nbest by {}{}\n{}\n{}", summary.objective,
+  const std::string left_out =
+      widest > 0 ? narrowed(summary.best, static_cast<std::size_t>(widest)) : "";
+  text += fmt::format("\nbest by {}{}\n{}", summary.objective,
                       summary.same.empty() ? "" : "; all of them: " + printable(summary.same),
-                      rows_text(summary.best), summary.why);
+                      rows_text(summary.best));
+  if (!left_out.empty()) text += fmt::format("(a wider terminal shows {}, too)\n", left_out);
+  text += "\n" + summary.why;
   return text + fmt::format(
                     "next: shardsim sweep export {} --point {} > run.yaml; shardsim run run.yaml\n"
                     "      shardsim sweep report {} --html sweep.html   all points as a page\n",

@@ -28,7 +28,9 @@ std::uint64_t open_points(const Store& store);
 // By which the points are compared.
 Objective objective_of(const Store& store);
 
-std::string sweep_text(const Store& store);
+// `widest`: columns that a line of the table may take; parts of the step are left out for that. 0:
+// any number.
+std::string sweep_text(const Store& store, int widest = 0);
 Json sweep_json(const Store& store);
 
 // Columns of all that is exported: without run_yaml and version.

@@ -325,6 +325,31 @@ def test_memory_that_is_lacking_is_told(folder):
     assert re.search(rf"4 infeasible  fits_memory: needs (at least )?{least / gib:.4g} GiB of 74.51 GiB", printed), printed
 
 
+def test_a_narrow_terminal(folder):
+    """The table of the best leaves out parts of the step until it fits, and says which."""
+    folder = pathlib.Path(folder)
+    path = file_in(folder, BASE + AXES + SEARCH)
+    lines = {}
+    for columns in (50, 200):
+        mine, terminal = os.openpty()
+        process = subprocess.Popen([binary, "sweep", path, "--db", folder / f"{columns}.db", "--quiet"], stdout=terminal,
+                                   env={**os.environ, "COLUMNS": str(columns)})
+        os.close(terminal)
+        text = b""
+        with contextlib.suppress(OSError), open(mine, "rb", buffering=0) as reading:  # it ends with an error
+            while piece := reading.read(4096):
+                text += piece
+        assert process.wait() == 0
+        lines[columns] = text.decode().replace("\r", "").split("best by ")[1].split("why:")[0].splitlines()[1:]
+    assert all(len(line) <= 50 for line in lines[50] if "wider" not in line), lines[50]
+    heads = [set(lines[columns][0].split()) for columns in (200, 50)]
+    missing = heads[0] - heads[1]
+    assert {"compute", "bubble"} <= missing and {"step", "memory"} <= heads[1], heads
+    told = next(line for line in lines[50] if "wider terminal" in line)
+    assert set(re.findall(r"compute|bubble|exposed|mfu", told)) == missing, (told, missing)
+    assert not any("wider terminal" in line for line in lines[200]) and len(lines[200]) == 5, lines[200]
+
+
 def test_conflicts_are_told(folder):
     db, other = pathlib.Path(folder) / "a.db", pathlib.Path(folder) / "b.db"
     path = file_in(folder, BASE + "axes: {parallel.tp: [8], recompute: [none, full]}\n")

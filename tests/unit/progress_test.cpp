@@ -19,10 +19,12 @@ TEST_CASE("progress says how much, how fast and how long still") {
       {7, 0, 2, "7 points, 3.5/s"},
       {1000, 400'000, 1, "1000 points of 400000, 1000/s, 7 min left"},
       {250'000, 100'000'000, 2, "250000 points of 100000000, 125000/s, 13 min left"},
-      {1, 10'000, 4, "1 points of 10000, 0.25/s, 11.1 h left"},
+      {1, 10'000, 4, "1 point of 10000, 0.25/s, 11.1 h left"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.done);
     CHECK(progress_text("points", row.done, row.total, row.elapsed_s) == row.text);
   }
+  CHECK(progress_text("points replayed", 1, 9, 0) == "1 point replayed of 9");
+  CHECK(progress_text("points replayed", 0, 9, 0) == "0 points replayed of 9");
 }

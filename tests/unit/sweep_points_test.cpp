@@ -190,6 +190,14 @@ TEST_CASE("sweep: what a search replays and drops") {
   add(2.9, PointStatus::screened, {}, 3.3);  // the ideal engine said enough
   add(2.8, PointStatus::ok, 3.4, 3.35);      // or would have
   CHECK(replay_order(entries, std::nullopt) == std::vector<std::size_t>{6, 3, 5});
+  // Points of other shards count among the share that is kept: five of eight, three of them
+  // others'.
+  std::vector<BoardEntry> shard = entries;
+  for (const std::size_t other : {0, 1, 2}) shard[other].mine = false;
+  CHECK(replay_order(entries, 0.625) == std::vector<std::size_t>{6});
+  CHECK(replay_order(shard, 0.625) == std::vector<std::size_t>{6});
+  shard[6].mine = false;
+  CHECK(replay_order(shard, 0.625).empty());
   SearchSpec search;
   search.top = 2;
   std::vector<BoardEntry> settled = entries;
