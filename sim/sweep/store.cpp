@@ -19,7 +19,7 @@ namespace shardsim {
 namespace {
 
 constexpr int kBusyMilliseconds = 5000;  // how long a reader or another writer is waited for
-constexpr const char* kFormat = "1";
+constexpr const char* kFormat = "2";
 
 struct Closer {
   void operator()(sqlite3* db) const { sqlite3_close(db); }
@@ -32,10 +32,14 @@ using Query = std::unique_ptr<sqlite3_stmt, Closer>;
 std::string meaning(sqlite3* db, int code) {
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return "the disk is full; what is stored is whole: make room, then go on with --resume";
+      return "the disk is full; what is stored is whole: make room, then go on (sweep --resume, or "
+             "merge "
+             "again)";
     case SQLITE_IOERR:
       return fmt::format(
-          "cannot be written or read ({}); what is stored is whole: go on with --resume",
+          "cannot be written or read ({}); what is stored is whole: go on (sweep --resume, or "
+          "merge "
+          "again)",
           sqlite3_errstr(code));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -160,6 +164,13 @@ struct Store::State {
     check(sqlite3_step(size.get()));
     return static_cast<std::uintmax_t>(sqlite3_column_int64(size.get(), 0));
   }
+  void put_fact(const std::string& key, const std::string& value) const {
+    const Query put = prepare("INSERT OR REPLACE INTO sweep VALUES (?, ?)");
+    const Datum cells[] = {key, value};  // bound as they are, not copied
+    bind(put.get(), 1, cells[0]);
+    bind(put.get(), 2, cells[1]);
+    check(sqlite3_step(put.get()));
+  }
   void read_facts() {
     const Query rows = prepare("SELECT key, value FROM sweep");
     int code = 0;
@@ -230,21 +241,29 @@ Store Store::create(const std::string& path, std::span<const StoreColumn> column
   state->facts["format"] = kFormat;
   state->columns.assign(columns.begin(), columns.end());
   std::filesystem::remove(state->path);
-  state->open_file(state->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   std::string list;
   for (std::size_t i = 0; i < columns.size(); ++i)
     list += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(columns[i].name),
                         i == 0 ? "INTEGER PRIMARY KEY" : columns[i].type);
-  state->execute(
-      "PRAGMA journal_mode=MEMORY; BEGIN;"
-      "CREATE TABLE sweep(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
-      "CREATE TABLE points(" +
-      list + ");");
-  Store store(std::move(state));
-  for (const auto& [key, value] : store.state_->facts) store.set_fact(key, value);
-  store.state_->execute("COMMIT");
-  store.state_->db.reset();
-  give_name(store.state_->path, path);
+  try {
+    state->open_file(state->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    state->execute(
+        "PRAGMA journal_mode=MEMORY; BEGIN;"
+        "CREATE TABLE sweep(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
+        "CREATE TABLE points(" +
+        list + ");");
+    for (const auto& [key, value] : state->facts) state->put_fact(key, value);
+    state->execute("COMMIT");
+    state->db.reset();
+  } catch (const std::runtime_error&) {
+    const int code = sqlite3_errcode(state->db.get()) & 0xff;
+    state->db.reset();
+    ::unlink(state->path.c_str());
+    throw std::runtime_error(
+        fmt::format("{}: cannot be made: {}", path,
+                    code == SQLITE_FULL ? "the disk is full" : sqlite3_errstr(code)));
+  }
+  give_name(state->path, path);
   return open(path, true);
 }
 
@@ -318,19 +337,16 @@ Store Store::open(const std::string& path, bool write) {
   }
   require_whole(path, state->page_bytes());
   if (state->facts["format"] != kFormat)
-    refuse(path, fmt::format("expected a database of format {}, found \"{}\"", kFormat,
-                             printable(state->facts["format"])));
+    refuse(path,
+           fmt::format("expected a database of format {}, found \"{}\"", kFormat,
+                       printable(state->facts["format"])),
+           "another version of the program made it: sweep anew, or export it by that");
   if (write) state->begin_writing();
   return Store(std::move(state));
 }
 
 void Store::set_fact(const std::string& key, const std::string& value) {
-  const Query put = state_->prepare("INSERT OR REPLACE INTO sweep VALUES (?, ?)");
-  state_->check(
-      sqlite3_bind_text(put.get(), 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC));
-  state_->check(
-      sqlite3_bind_text(put.get(), 2, value.data(), static_cast<int>(value.size()), SQLITE_STATIC));
-  state_->check(sqlite3_step(put.get()));
+  state_->put_fact(key, value);
   state_->facts[key] = value;
 }
 

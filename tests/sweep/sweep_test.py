@@ -495,6 +495,11 @@ def test_a_disk_fills_up(folder):
         if disk is None:
             print("skipped: mounting needs more rights")
             return
+        (disk / "rest").write_bytes(bytes(188 << 10))
+        error = sweep(path, "--db", disk / "none.db", check=1).stderr
+        assert "none.db: cannot be made: the disk is full" in error, error
+        (disk / "rest").unlink()
+        assert not [*disk.iterdir()], "nothing is left of a database that could not be made"
         db = disk / "a.db"
         error = sweep(path, "--db", db, "--jobs", 2, check=1).stderr
         assert "the disk is full; what is stored is whole" in error, error
@@ -544,6 +549,10 @@ def test_databases_that_are_refused(folder):
         assert done.returncode in (1, 2) and text in done.stderr, done
     changed = file_in(folder, BASE + "axes: {parallel.tp: [8], recompute: [full]}\n", "t.yaml")
     refused(2, "found one of another", changed, "--db", db, "--resume")
+    shutil.copy(db, folder / "old.db")
+    with contextlib.closing(sqlite3.connect(folder / "old.db")) as connection, connection:
+        connection.execute("UPDATE sweep SET value = '1' WHERE key = 'format'")
+    refused(2, 'expected a database of format 2, found "1"', "export", folder / "old.db", "--csv")
     holder = sqlite3.connect(db, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     refused(1, "locked by another process", path, "--db", db, "--resume")
