@@ -20,7 +20,7 @@
 namespace shardsim {
 namespace {
 
-constexpr std::size_t kTimed = 5;  // points replayed for the estimate
+constexpr std::size_t kTimed = 8;  // points replayed for the estimate
 constexpr double kEnough_s = 3;    // spent on screening, and on replays; then no other is begun
 constexpr double kLongest_s = 10;  // that one replay may take
 
@@ -141,10 +141,19 @@ class Planner {
     return sample;
   }
 
-  // The first few, in a process of their own, which can be stopped.
+  // How many points of the sweep one of the sample stands for.
+  double of_one() const {
+    const double all = static_cast<double>(plan_.list.points.size() * valid_.size()) /
+                       static_cast<double>(plan_.looked_at);
+    return plan_.screened == 0 ? 1 : all / static_cast<double>(plan_.screened);
+  }
+
+  // A few of those that will surely be replayed, in a process of their own, which can be stopped.
   void replay(std::vector<Sampled>& sample) {
     const std::size_t most = std::min(kTimed, sample.size());
     if (most == 0) return;
+    const auto sure = static_cast<std::size_t>(spec_.search ? spec_.search->top / of_one() : 0);
+    const std::size_t among = std::min(std::max(most, sure), sample.size());
     Workers workers(
         1,
         [&](const PointTask& task) {
@@ -155,7 +164,8 @@ class Planner {
     const double began = now_s();
     for (std::size_t i = 0; i < most && seconds_since(began) < kEnough_s; ++i) {
       const double start = now_s();
-      workers.give({sample[i].point, 0, 0});
+      Sampled& one = sample[most == 1 ? 0 : i * (among - 1) / (most - 1)];
+      workers.give({one.point, 0, 0});
       std::vector<PointDone> done;
       while (done.empty()) done = workers.wait();
       PointResult result;
@@ -168,33 +178,30 @@ class Planner {
       progress.at(++plan_.timed);
       plan_.gave_up = !done.front().answer;
       if (plan_.gave_up) break;
-      sample[i].score = score_of(objective(), result, ResultFigure::step_time);
+      one.score = score_of(objective(), result, ResultFigure::step_time);
     }
     if (plan_.timed > 0) plan_.point_s /= static_cast<double>(plan_.timed);
   }
 
   void estimate(const std::vector<Sampled>& sample, bool screens) {
-    const auto points = static_cast<double>(plan_.list.points.size());
-    const double valid = points * static_cast<double>(valid_.size()) /
-                         static_cast<double>(std::max<std::size_t>(1, plan_.looked_at));
+    const double valid = static_cast<double>(plan_.list.points.size() * valid_.size()) /
+                         static_cast<double>(plan_.looked_at);
     plan_.replays = valid;
     if (!screens || plan_.screened == 0) return;
     plan_.screens = valid;
-    const double of_one =
-        valid / static_cast<double>(plan_.screened);  // points that one stands for
-    plan_.replays = of_one * static_cast<double>(sample.size());
+    plan_.replays = of_one() * static_cast<double>(sample.size());
     if (spec_.search->keep) plan_.replays *= *spec_.search->keep;
     // Replays are above their floors by so much, and end above the last of the best.
     double above = 1;
     for (const Sampled& one : sample)
       if (one.score && *one.floor > 0) above = std::max(above, *one.score / *one.floor);
     const double top = spec_.search->top;
-    const auto last = static_cast<std::size_t>(top / of_one);
+    const auto last = static_cast<std::size_t>(top / of_one());
     if (last >= sample.size()) return;
     const double end = *sample[last].floor * above;
     const auto below = std::count_if(sample.begin(), sample.end(),
                                      [&](const Sampled& one) { return *one.floor <= end; });
-    plan_.replays = std::min(plan_.replays, std::max(top, of_one * static_cast<double>(below)));
+    plan_.replays = std::min(plan_.replays, std::max(top, of_one() * static_cast<double>(below)));
   }
 
   Objective objective() const {

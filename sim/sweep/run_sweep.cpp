@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -114,15 +116,25 @@ class Execution {
       if (entry.status == PointStatus::ok && entry.score) best.add(*entry.score);
     std::size_t next = 0;
     std::uint64_t done = 0;
+    std::set<std::uint64_t> under_way;
+    const auto is_worse = [&](const BoardEntry& entry) {
+      return ends && proven_worse(*entry.floor, best.last());
+    };
     for (;;) {
-      for (; workers.has_room() && next < order.size(); ++next) {
+      // What is given while there are too few of the best has no limit, and may take long.
+      const bool unlimited = ends && best.last() == std::numeric_limits<double>::infinity();
+      for (; workers.has_room(unlimited) && next < order.size(); ++next) {
         const BoardEntry& entry = entries_[order[next]];
-        if (ends && proven_worse(*entry.floor, best.last())) break;
+        if (is_worse(entry)) break;
         if (ends && entry.ideal && proven_worse(*entry.ideal, best.last())) continue;
         workers.give({entry.point, static_cast<std::uint64_t>(depth), best.last()});
+        under_way.insert(entry.point);
       }
-      if (workers.under_way() == 0) return;
+      // Those under way that were given too early are not waited for.
+      const auto in_vain = [&](std::uint64_t point) { return is_worse(entry_of(point)); };
+      if (std::all_of(under_way.begin(), under_way.end(), in_vain)) return;
       const std::vector<PointDone> finished = workers.wait();
+      for (const PointDone& one : finished) under_way.erase(one.task.point);
       keep(finished, best);
       progress.at(done += finished.size());
     }

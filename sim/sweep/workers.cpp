@@ -116,15 +116,10 @@ void Workers::stop(Worker& worker) {
   worker.pid = worker.socket = -1;
 }
 
-bool Workers::has_room() const {
+bool Workers::has_room(bool at_once) const {
+  const std::size_t most = at_once ? 1 : kMostTasks;
   return std::any_of(workers_.begin(), workers_.end(),
-                     [](const Worker& w) { return w.tasks.size() < kMostTasks; });
-}
-
-std::size_t Workers::under_way() const {
-  std::size_t count = 0;
-  for (const Worker& worker : workers_) count += worker.tasks.size();
-  return count;
+                     [&](const Worker& w) { return w.tasks.size() < most; });
 }
 
 void Workers::send(Worker& worker, const PointTask& task) {

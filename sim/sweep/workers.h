@@ -41,10 +41,10 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Whether a worker has room for a task; to the one that has fewest.
-  bool has_room() const;
+  // Whether a worker has room for a task: none that waits for it, with `at_once`, or few.
+  bool has_room(bool at_once = false) const;
+  // To the one that has fewest.
   void give(const PointTask& task);
-  std::size_t under_way() const;
   // Waits until something is done, or for a moment. Throws Interrupted.
   std::vector<PointDone> wait();
 
