@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/allocation.h"
 #include "base/must.h"
 #include "sweep/evaluate.h"
 
@@ -12,6 +13,7 @@ namespace shardsim {
 namespace {
 
 void screen(benchmark::State& state, const std::string& file) {
+  set_up_memory();  // as the program does
   const SweepSpec spec = read_sweep(std::string(SHARDSIM_SOURCE_DIR) + file);
   const Candidates candidates(spec);
   const PointList list = list_points(spec, candidates);

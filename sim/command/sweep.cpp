@@ -139,6 +139,13 @@ void print_summary(const Store& store, const std::string& format) {
   print(sweep_text(store, output_is_terminal() ? look_of_output().width : 0));
 }
 
+void throw_if_points_failed(const Store& store, std::string_view next) {
+  const std::size_t failed = failed_points(store);
+  if (failed == 0) return;
+  throw CheckFailed(
+      fmt::format("{} failed (reasons above); {}", counted(failed, "point", "points"), next));
+}
+
 // Carries the sweep out and says what came of it.
 void do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOptions& options) {
   const Candidates candidates(spec);
@@ -150,6 +157,7 @@ void do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOpti
   print_summary(store, args.format);
   std::vector<Problem> mistakes = constraint_mistakes(spec, candidates, store);
   throw_if_any(mistakes);
+  throw_if_points_failed(store, "--resume tries again");
 }
 
 struct Read {
@@ -217,7 +225,9 @@ void merge_command(const MergeArguments& args) {
   throw_if_any(problems);
   const Store store = merge_shards(args.into, args.shards);
   print_summary(store, args.format);
-  if (store.facts().at("finished") == "1") return;
+  if (store.facts().at("finished") == "1") {
+    return throw_if_points_failed(store, "finish the shards (--resume) and merge them again");
+  }
   const std::size_t all = points_of(store), open = open_points(store);
   throw CheckFailed(
       fmt::format("not the whole sweep: of its {} {} not done. Finish the shards (--resume) and "

@@ -10,6 +10,7 @@
 #include "report/reports.h"
 #include "sweep/rows.h"
 #include "sweep/run_sweep.h"
+#include "sweep/summary.h"
 
 namespace shardsim {
 namespace {
@@ -19,15 +20,6 @@ namespace fs = std::filesystem;
 // `index` is a number, or what a shell puts there.
 std::string path_of(const SlurmJob& job, std::string_view index, std::string_view ending) {
   return fmt::format("{}/shard-{}-of-{}.{}", job.folder, index, job.shards, ending);
-}
-
-bool has_failed_points(const Store& store) {
-  bool failed = false;
-  const std::vector<std::string> columns = {"point", "status"};
-  store.each(columns, [&](const Row& row) {
-    failed = failed || datum_text(row[1]) == to_text(PointStatus::failed);
-  });
-  return failed;
 }
 
 // The body of a task. $SLURM_ARRAY_TASK_ID is the shard.
@@ -80,7 +72,7 @@ ShardStates shard_states(const SlurmJob& job, const SweepSpec& spec, const Point
       states.running.push_back(i);
     } else if (store.facts().at("finished") != "1") {
       states.unfinished.push_back(i);
-    } else if (has_failed_points(store)) {
+    } else if (failed_points(store) > 0) {
       states.failed.push_back(i);
     }
   }

@@ -278,6 +278,10 @@ std::uint64_t open_points(const Store& store) {
   return all - std::min(done, all);
 }
 
+std::uint64_t failed_points(const Store& store) {
+  return standing_of(store).counts[static_cast<std::size_t>(PointStatus::failed)];
+}
+
 SweepSummary summary_of(const Store& store) {
   const Standing standing = standing_of(store);
   return {fact(store, "name"),      fact(store, "objective"),  counts_text(standing),

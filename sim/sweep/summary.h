@@ -24,6 +24,8 @@ SweepSummary summary_of(const Store& store);
 std::uint64_t points_of(const Store& store);
 // Points of the sweep that have no row yet, or wait for their replay.
 std::uint64_t open_points(const Store& store);
+// Points that ended without a result, and are tried again.
+std::uint64_t failed_points(const Store& store);
 
 // By which the points are compared.
 Objective objective_of(const Store& store);

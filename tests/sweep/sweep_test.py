@@ -303,7 +303,8 @@ def test_a_constraint_without_a_value(folder):
     shards = [folder / f"{i}.db" for i in range(3)]
     for i, db in enumerate(shards):
         sweep(path, "--db", db, "--jobs", 2, "--shard", f"{i}/3", check=None)
-    subprocess.run([binary, "merge", folder / "m.db", *shards], capture_output=True, check=True)
+    done = subprocess.run([binary, "merge", folder / "m.db", *shards], capture_output=True, text=True)
+    assert done.returncode == 3 and " failed (reasons above)" in done.stderr, (done.returncode, done.stderr)
     assert rows(folder / "m.db") == rows(folder / "one.db")
 
 
@@ -410,8 +411,8 @@ def test_a_crash_is_a_row(folder):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_for(lambda: stored(db) > 0, "a row")
     os.kill(children(process.pid)[0], signal.SIGKILL)
-    process.communicate(timeout=300)
-    assert process.returncode == 0
+    _, error = process.communicate(timeout=300)
+    assert process.returncode == 3 and b"1 point failed" in error, (process.returncode, error)
     got = table(db)
     failed = [r for r in got if r["status"] == "failed"]
     assert len(got) == 40 and len(failed) == 1, (len(got), failed)
@@ -423,7 +424,8 @@ def test_a_crash_is_a_row(folder):
 def test_a_time_out_is_a_row(folder):
     db = pathlib.Path(folder) / "a.db"
     text = heavy(folder).read_text().replace("1024..40960 step 1024", "[1024]")
-    sweep(file_in(folder, text + "timeout: 1 ms\n"), "--db", db, "--jobs", 1)
+    done = sweep(file_in(folder, text + "timeout: 1 ms\n"), "--db", db, "--jobs", 1, check=3)
+    assert "1 point failed (reasons above); --resume tries again" in done.stderr, done.stderr
     got = table(db)
     assert [(r["status"], r["reason"]) for r in got] == [("failed", "no answer in 1 ms")], got
 
