@@ -221,7 +221,7 @@ def check_terminal(binary, scratch):
 
 
 # A replay of some seconds.
-LONG = ["collective", "all-gather", "--topology", "ring:1280", "--bandwidth", "100GB/s", "--bytes", "1GiB", "--full"]
+LONG = ["collective", "all-gather", "--topology", "ring:1664", "--bandwidth", "100GB/s", "--bytes", "1GiB", "--full"]
 
 
 def check_progress(binary):
