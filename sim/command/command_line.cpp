@@ -24,6 +24,7 @@
 #include "command/tornado.h"
 #include "command/tour.h"
 #include "command/validate.h"
+#include "replay/engine_process.h"
 #include "spec/load.h"
 
 namespace shardsim {
@@ -92,11 +93,21 @@ struct Found {
   std::function<Json()> document;
 };
 
+// What a command replays with SimGrid goes to an engine that is made before anything is read, while
+// the process that forks is small.
+template <class Args>
+void act_on(const Args& args, void (*act)(const Args&)) {
+  if constexpr (requires { args.engine; }) {
+    if (args.engine == "simgrid") return with_engine_ready([&] { act(args); });
+  }
+  act(args);
+}
+
 template <class Args>
 void declare_action(CLI::App* sub, const Args& args, Found& found, void (*act)(const Args&),
                     Json (*document)(const Args&)) {
   sub->callback([&args, &found, act, document] {
-    found = {[&args, act] { act(args); }, [&args, document] { return document(args); }};
+    found = {[&args, act] { act_on(args, act); }, [&args, document] { return document(args); }};
   });
 }
 
@@ -418,7 +429,7 @@ Found find_command(std::span<const std::string> arguments, Arguments& args) {
   declare_sweep(app, args, found);
   declare_tornado(app, args.tornado, found);
   app.add_subcommand("tour", "the headline results")->callback([&found] {
-    found = {tour_command, {}};
+    found = {[] { with_engine_ready(tour_command); }, {}};
   });
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
