@@ -221,7 +221,7 @@ CollectivePlan mirror(CollectivePlan plan) {
     if (plan.exclusive_or) send.chunks.origin &= ~(send.chunks.origins - 1);
     send.to = moved(send.from);
     send.from = from;
-    send.direction = -send.direction;
+    send.hop_along(send.axis, -send.direction);
     send.reduces = sums && !send.is_join();
     send.phase = last_phase - send.phase;
     send.stage = last_stage - send.stage;

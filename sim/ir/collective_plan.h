@@ -52,26 +52,32 @@ struct ChunkSet {
   int pieces = 1;         // piece, piece + 1, …
 };
 
+// A large plan has millions: the order of members and their types keep one to a cache line.
 struct Send {
   int from = 0;
   int to = 0;  // from == to: a local join without bytes, unless the switch adds
   ChunkSet chunks = {};
-  double share = 0;      // of V; a barrier's messages have none
+  int phase = 0;     // sends of one phase start together and share links fairly
+  double share = 0;  // of V; a barrier's messages have none
+  int stage = 0;     // stages run one after the other; within one, every port has its own sends
+  int since = -1;    // a join, see posted; -1: the start of the collective
+  std::int16_t axis = -1;     // group axis of a one-hop send, or -1: routed by the network
+  std::int8_t direction = 0;  // +1 or -1 on that axis
   bool reduces = false;  // it is added to a partial sum, the receiver's; otherwise stored as a copy
   bool keeps = false;    // of a send that reduces: the sender goes on with its partial sum, too (an
                          // exchange); what it sends is what has arrived in the sends it waits for
-  int axis = -1;         // group axis of a one-hop send, or -1: routed by the network
-  int direction = 0;     // +1 or -1 on that axis
-  int phase = 0;         // sends of one phase start together and share links fairly
-  int stage = 0;         // stages run one after the other; within one, every port has its own sends
   bool posted = false;   // latency runs from the end of join `since`, not after `waits`
-  int since = -1;        // -1: the start of the collective
   // REQUIRES: from == to, reduces. Up to the switch and back down: the switch adds what all sends
   // of the phase that carry these chunks bring, and returns the sum, which each sender stores.
   bool switch_adds = false;
 
+  void hop_along(int group_axis, int way) {
+    axis = static_cast<std::int16_t>(group_axis);
+    direction = static_cast<std::int8_t>(way);
+  }
   bool is_join() const { return from == to && !switch_adds; }  // "all of `after` are done"
 };
+static_assert(sizeof(Send) == 64);
 
 struct CollectivePlan {
   Collective kind = Collective::all_gather;

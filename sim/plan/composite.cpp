@@ -94,7 +94,9 @@ class Lift {
     send.chunks.piece = first_piece[static_cast<std::size_t>(chunks.piece)];
     send.chunks.pieces =
         first_piece[static_cast<std::size_t>(chunks.piece + chunks.pieces)] - send.chunks.piece;
-    send.axis = of_part.axis < 0 ? -1 : part_.axes[static_cast<std::size_t>(of_part.axis)];
+    if (of_part.axis >= 0) {
+      send.hop_along(part_.axes[static_cast<std::size_t>(of_part.axis)], of_part.direction);
+    }
     if (!part_.whole) send.share *= static_cast<double>(plan_.ranks()) / ranks();
     return send;
   }

@@ -342,8 +342,7 @@ CollectivePlan merged_all_to_all(const PlanFrame& frame, const GroupNet& net) {
         const double pairs = pairs_past(net.axes[i], at[i], direction);
         if (pairs == 0) continue;
         Send send{.from = rank, .chunks = {.origin = rank}};
-        send.axis = static_cast<int>(i);
-        send.direction = direction;
+        send.hop_along(static_cast<int>(i), direction);
         send.to = shifted(plan.sizes, rank, send.axis, direction);
         send.share = pairs / net.axes[i].size / ranks;
         plan.add(send, {});

@@ -102,8 +102,7 @@ class Stage {
         Send send = new_send(rank, shifted(plan_.sizes, rank, axis_, lane.direction), phase);
         send.chunks.origin = shifted(plan_.sizes, rank, axis_, -lane.direction * (step - 1));
         send.share = plan_.share_of(send.chunks);
-        send.axis = axis_;
-        send.direction = lane.direction;
+        send.hop_along(axis_, lane.direction);
         now[r] = step == 1 ? plan_.add(send, ready(rank))
                            : plan_.add(send, Waits(arrived(lane, rank), lane.latest[r]).span());
       }
@@ -184,8 +183,7 @@ class Stage {
       send.chunks.run = 1u << axis_;
       if (lane.direction > 0) send.chunks.origin = shifted(plan_.sizes, rank, axis_, -at);
       send.share = plan_.share_of(send.chunks);
-      send.axis = axis_;
-      send.direction = lane.direction;
+      send.hop_along(axis_, lane.direction);
       Sends waits = ready(rank);
       const std::uint32_t behind = arrived(lane, rank);
       if (behind != kNone) waits.push_back(behind);

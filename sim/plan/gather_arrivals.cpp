@@ -153,8 +153,7 @@ class AsItArrives {
     const Pipeline& pipeline = pipeline_of(item);
     Send send;
     send.from = rank;
-    send.axis = pipeline.order[item.stage];
-    send.direction = pipeline.direction;
+    send.hop_along(pipeline.order[item.stage], pipeline.direction);
     send.to = shifted(plan_.sizes, rank, send.axis, pipeline.direction);
     send.chunks = {.origin = rank, .piece = pipeline.piece};
     for (const int a : pipeline.order) {
@@ -191,8 +190,7 @@ CollectivePlan gather_merged(const PlanFrame& frame, std::span<const Pipeline> p
         send.to = shifted(plan.sizes, rank, axis, pipeline.direction);
         send.chunks.piece = pipeline.piece;
         send.share = (plan.sizes[static_cast<std::size_t>(axis)] - 1) * plan.share_of(send.chunks);
-        send.axis = axis;
-        send.direction = pipeline.direction;
+        send.hop_along(axis, pipeline.direction);
         plan.add(send, {});
       }
       spread |= 1u << axis;

@@ -21,8 +21,7 @@ CollectivePlan gather_round_rings(const PlanFrame& frame, std::span<const Device
         send.chunks = {.origin = rings[j].ranks[(i + n - (t - 1)) % n],
                        .piece = static_cast<int>(j)};
         send.share = in_step * plan.share_of(send.chunks);
-        send.axis = rings[j].hops[i].axis;
-        send.direction = rings[j].hops[i].direction;
+        send.hop_along(rings[j].hops[i].axis, rings[j].hops[i].direction);
         send.phase = phase;
         std::vector<std::uint32_t> waits;
         if (t > 1) waits = {latest[j][(i + n - 1) % n], latest[j][i]};

@@ -258,8 +258,7 @@ CollectivePlan broadcast(PlanFrame frame, const Forest& forest, int pieces, int 
     Send send{
         .from = edge.from, .to = edge.to, .chunks = plan.whole(p.piece * forest.trees + edge.tree)};
     send.share = plan.share_of(send.chunks);
-    send.axis = edge.hop.axis;
-    send.direction = edge.hop.direction;
+    send.hop_along(edge.hop.axis, edge.hop.direction);
     // Along unlike axes a slot takes unlike times.
     send.phase = p.slot * axes + std::max(0, edge.hop.axis);
     const std::uint32_t before = ports.before[p.edge];
