@@ -24,12 +24,6 @@ std::optional<double> number_in_base(const Node& base, const std::string& name) 
   return number_of(run_field(name), *at);
 }
 
-std::string dotted(const std::vector<PathStep>& field) {
-  std::string path;
-  for (const PathStep& step : field) path += (path.empty() ? "" : ".") + step.key;
-  return path;
-}
-
 }  // namespace
 
 std::optional<std::string> text_of(const Field& field, double number) {
@@ -62,6 +56,12 @@ std::optional<std::string> text_of(const Field& field, double number) {
       }
       return exact_text(number);
   }
+}
+
+std::string dotted(const std::vector<PathStep>& field) {
+  std::string path;
+  for (const PathStep& step : field) path += (path.empty() ? "" : ".") + step.key;
+  return path;
 }
 
 Candidates::Candidates(const SweepSpec& spec) : spec_(spec), axes_(spec.axes()) {
@@ -115,7 +115,10 @@ std::optional<FormulaValue> Candidates::value_of(const Candidate& candidate,
                                                  const std::string& name) const {
   for (const Name& known : names_) {
     if (known.name != name) continue;
-    if (known.derived) return candidate.derived[known.index];
+    if (known.derived) {
+      must(known.index < candidate.derived.size(), "derived values are read in their order");
+      return candidate.derived[known.index];
+    }
     const AxisValue& value = *candidate.values[known.index];
     if (value.number) return *value.number;
     return std::string_view(value.text);

@@ -59,6 +59,9 @@ class Candidates {
   std::vector<const Formula*> early_;  // constraints that name no result
 };
 
+// A field as formulas name it: "cluster.topology.axes.x".
+std::string dotted(const std::vector<PathStep>& field);
+
 // "tp = 8, chip = h100-sxm".
 std::string candidate_text(const SweepSpec& spec, const Candidate& candidate);
 

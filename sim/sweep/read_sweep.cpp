@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "spec/field_path.h"
 #include "spec/library.h"
 #include "spec/load.h"
 #include "spec/placer.h"
@@ -53,6 +54,7 @@ class SweepReader {
              "axes: {parallel.tp: [1, 2, 4, 8]}");
     }
     each("derive", [&](const NodeEntry& entry) { read_derived(entry); });
+    check_order_of_derived();
     into_.where = conditions(root_.find("where"), false);
     read_sample();
     read_search();
@@ -142,6 +144,11 @@ class SweepReader {
              in == "variables" || in == "derive"
                  ? ""
                  : fmt::format("give it one: my_name: {{field: {}, values: …}}", entry.key));
+    } else if (in == "variables" && run_field(name) != nullptr) {
+      refuse(
+          pos,
+          fmt::format("variables: expected a name of your own, found {}, a field of a run", name),
+          fmt::format("below axes, {} varies it", name));
     } else if (!names_.add_name(name)) {
       refuse(pos, fmt::format("{}: expected different names, found a second {}", in, name),
              fmt::format("give it another: my_{}: {{field: …, values: …}}", name));
@@ -228,10 +235,10 @@ class SweepReader {
   void read_derived(const NodeEntry& entry) {
     if (entry.node.kind != NodeKind::scalar) return;
     DerivedField one;
-    const bool dotted = entry.key.find('.') != std::string::npos;
-    if (dotted || run_field(entry.key) != nullptr)
+    const bool is_path = entry.key.find('.') != std::string::npos;
+    if (is_path || run_field(entry.key) != nullptr)
       one.row = field_of(entry.key, entry.key_pos, "derive", one.field);
-    if (dotted && one.row == nullptr) return;
+    if (is_path && one.row == nullptr) return;
     auto formula = parse_formula(placer_.placed(entry.node), problems_);
     if (formula) names_.check(*formula, into_.base, false, problems_);
     one.name = entry.key.substr(entry.key.rfind('.') + 1);
@@ -246,6 +253,25 @@ class SweepReader {
     if (!formula) return;
     one.formula = std::move(*formula);
     into_.derived.push_back(std::move(one));
+  }
+
+  // Derived values are computed in their order, each from those above it.
+  void check_order_of_derived() {
+    for (std::size_t i = 0; i < into_.derived.size(); ++i) {
+      const Formula& formula = into_.derived[i].formula;
+      for (const FormulaStep& step : formula.steps) {
+        if (step.kind != FormulaStep::Kind::name) continue;
+        for (std::size_t j = i; j < into_.derived.size(); ++j) {
+          const DerivedField& other = into_.derived[j];
+          if (step.name != other.name && step.name != dotted(other.field)) continue;
+          refuse(
+              formula.text.at(step.offset, step.length),
+              fmt::format("derive: expected what is known before it, found {}, which is derived {}",
+                          in_quotes(step.name), j == i ? "here" : "below"),
+              j == i ? "write the number that base has" : "put that above");
+        }
+      }
+    }
   }
 
   static bool takes_numbers(const Field& field) {
