@@ -7,14 +7,13 @@
 //   peak_memory_bytes <= 80 GB       bandwidth in (25 GB/s, 50 GB/s)
 //
 // Numbers, also of a unit (B, b, s and their prefixes; they count in bytes, bytes per second and
-// seconds), names (with dots: batch.global), texts in quotes, + - * / % ^, unary minus, == != < <=
-// >
-// >=, in and not in before a list in parentheses, and or not, parentheses, and the functions min
-// max floor ceil sqrt log2 log abs round. Nothing else: no file, command or assignment. Truth is 1
-// and 0; whatever is not 0 is true. `log` is the natural logarithm, x % y has the sign of y, ^
-// binds tighter than the minus before it and is grouped from the right, == holds to 1e-12 relative.
-// Texts are only compared, by ==, != and in; a text never equals a number. What follows a decided
-// `and` or `or` is not evaluated.
+// seconds), names (with dots: batch.global), texts in quotes, + - * / % ^, unary minus,
+// == != < <= > >=, in and not in before a list in parentheses, and or not, parentheses, and the
+// functions min max floor ceil sqrt log2 log abs round. Nothing else: no file, command or
+// assignment. Truth is 1 and 0; whatever is not 0 is true. `log` is the natural logarithm, x % y
+// has the sign of y, ^ binds tighter than the minus before it and is grouped from the right, ==
+// holds to 1e-12 relative. Texts are only compared, by ==, != and in; a text never equals a number.
+// What follows a decided `and` or `or` is not evaluated.
 #pragma once
 
 #include <functional>

@@ -28,10 +28,6 @@ std::string time_left(double left_s) {
   return fmt::format("{:.1f} h left", left_s / 3600);
 }
 
-}  // namespace
-
-namespace {
-
 // "point replayed" of "points replayed".
 std::string of_one(std::string what) {
   const std::size_t end = std::min(what.find(' '), what.size());

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/gzip.h"
 #include "base/problem.h"
@@ -291,11 +292,11 @@ void check_command(const RunArguments& args) {
   const RunSpec spec = load_with(args);
   const Prepared run = prepare(spec);
   print(fmt::format(
-      "{}: fine. {} on {} device{} ({}), {} steps and {} collectives a layer, {} layer{}\n"
+      "{}: fine. {} on {} ({}), {} steps and {} collectives a layer, {}\n"
       "next: shardsim run {}\n",
-      args.file, spec.model_spec.name, run.cluster.devices(), run.cluster.devices() == 1 ? "" : "s",
-      run.cluster.text, run.sharded.steps.size(), collectives_of(run), run.layers,
-      run.layers == 1 ? "" : "s", args.file));
+      args.file, spec.model_spec.name, counted(run.cluster.devices(), "device", "devices"),
+      run.cluster.text, run.sharded.steps.size(), collectives_of(run),
+      counted(run.layers, "layer", "layers"), args.file));
 }
 
 Json check_document(const RunArguments& args) {

@@ -139,11 +139,9 @@ void print_summary(const Store& store, const std::string& format) {
   print(sweep_text(store, output_is_terminal() ? look_of_output().width : 0));
 }
 
-void throw_if_points_failed(const Store& store, std::string_view next) {
-  const std::size_t failed = failed_points(store);
-  if (failed == 0) return;
-  throw CheckFailed(
-      fmt::format("{} failed (reasons above); {}", counted(failed, "point", "points"), next));
+[[noreturn]] void throw_points_failed(const Store& store, std::string_view next) {
+  throw CheckFailed(fmt::format("{} failed (reasons above); {}",
+                                counted(failed_points(store), "point", "points"), next));
 }
 
 // Carries the sweep out and says what came of it.
@@ -155,9 +153,10 @@ void do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOpti
   if (!folder.empty()) require_writable_directory(folder.string());
   const Store store = run_sweep(spec, candidates, list, options, simulate_point);
   print_summary(store, args.format);
+  if (failed_points(store) == 0) return;
   std::vector<Problem> mistakes = constraint_mistakes(spec, candidates, store);
   throw_if_any(mistakes);
-  throw_if_points_failed(store, "--resume tries again");
+  throw_points_failed(store, "--resume tries again");
 }
 
 struct Read {
@@ -226,7 +225,8 @@ void merge_command(const MergeArguments& args) {
   const Store store = merge_shards(args.into, args.shards);
   print_summary(store, args.format);
   if (store.facts().at("finished") == "1") {
-    return throw_if_points_failed(store, "finish the shards (--resume) and merge them again");
+    if (failed_points(store) == 0) return;
+    throw_points_failed(store, "finish the shards (--resume) and merge them again");
   }
   const std::size_t all = points_of(store), open = open_points(store);
   throw CheckFailed(

@@ -25,16 +25,24 @@ Node& child(Node& parent, const PathStep& step, bool replaced) {
   return at->node;
 }
 
-// The item of a list of maps that a step means, by its number from 0 or its name; nullptr, and a
-// problem, when there is none.
+// What an item of a list of maps is called: its name, or its number from 0.
+std::string item_name(const Node& list, std::size_t i) {
+  const Node* name = list.entries[i].node.find("name");
+  return name == nullptr ? std::to_string(i) : name->text;
+}
+
+// The item of a list of maps that a key means, by its number from 0 or its name; nullptr: none.
+Node* item(Node& list, std::string_view key) {
+  for (std::size_t i = 0; i < list.entries.size(); ++i)
+    if (key == item_name(list, i) || key == std::to_string(i)) return &list.entries[i].node;
+  return nullptr;
+}
+
+// The same, and a problem when there is none.
 Node* item(Node& list, const PathStep& step, std::vector<Problem>& problems) {
+  if (Node* found = item(list, step.key)) return found;
   std::vector<std::string> known;
-  for (std::size_t i = 0; i < list.entries.size(); ++i) {
-    Node& node = list.entries[i].node;
-    const Node* name = node.find("name");
-    known.push_back(name == nullptr ? std::to_string(i) : name->text);
-    if (step.key == known.back() || step.key == std::to_string(i)) return &node;
-  }
+  for (std::size_t i = 0; i < list.entries.size(); ++i) known.push_back(item_name(list, i));
   problems.push_back({step.pos,
                       fmt::format("expected {} or a number from 0 to {}, found \"{}\"",
                                   joined_or(known), known.size() - 1, step.key),
@@ -59,6 +67,25 @@ std::vector<PathStep> path_steps(std::string_view path, const SourcePos& start) 
     if (end == path.size()) return out;
     at = end + 1;
   }
+}
+
+Node* node_at(Node& root, std::string_view path) {
+  Node* at = &root;
+  for (const PathStep& step : path_steps(path, {})) {
+    if (holds_maps(*at)) {
+      at = item(*at, step.key);
+    } else {
+      const auto entry = std::find_if(at->entries.begin(), at->entries.end(),
+                                      [&](const NodeEntry& one) { return one.key == step.key; });
+      at = entry == at->entries.end() ? nullptr : &entry->node;
+    }
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
+
+const Node* node_at(const Node& root, std::string_view path) {
+  return node_at(const_cast<Node&>(root), path);
 }
 
 void assign(std::span<const PathStep> path, Node value, Node& root,

@@ -18,6 +18,11 @@ struct PathStep {
 };
 std::vector<PathStep> path_steps(std::string_view path, const SourcePos& start);
 
+// What the tree has at a dotted path; items of a list of maps by their name or number. nullptr:
+// nothing.
+Node* node_at(Node& root, std::string_view path);
+const Node* node_at(const Node& root, std::string_view path);
+
 // Puts the value at its place in the tree; maps on the way are made, and a topology's short name
 // becomes a map.
 void assign(std::span<const PathStep> path, Node value, Node& root, std::vector<Problem>& problems);

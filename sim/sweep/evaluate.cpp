@@ -23,17 +23,6 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 4> kPaths = {"cluster.chip", "cluster.topology", "model",
                                                     "schedule.file"};
 
-Node* find(Node& root, std::string_view path) {
-  Node* at = &root;
-  for (const PathStep& step : path_steps(path, {})) {
-    const auto entry = std::find_if(at->entries.begin(), at->entries.end(),
-                                    [&](const NodeEntry& e) { return e.key == step.key; });
-    if (entry == at->entries.end()) return nullptr;
-    at = &entry->node;
-  }
-  return at;
-}
-
 double seconds(Seconds s) {
   return s / Seconds{1};
 }
@@ -72,7 +61,7 @@ void take_metrics(const Run& run, const Metrics& metrics, PointResult& result) {
 std::string run_yaml(const Node& run) {
   Node copy = run;
   for (const std::string_view path : kPaths) {
-    Node* node = find(copy, path);
+    Node* node = node_at(copy, path);
     if (node == nullptr || node->kind != NodeKind::scalar || !is_path(node->text)) continue;
     const fs::path folder = fs::path(node->pos.source ? node->pos.source->name : "").parent_path();
     node->text = fs::absolute(folder / node->text).lexically_normal().string();

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "spec/field_path.h"
+#include "spec/override.h"
 #include "sweep/result_columns.h"
 
 namespace shardsim {
@@ -41,15 +42,9 @@ bool is_result(const std::string& name) {
 
 }  // namespace
 
-// The node at a dotted path, or nullptr.
-const Node* node_at(const Node& root, std::string_view path) {
-  const Node* at = &root;
-  while (at != nullptr && !path.empty()) {
-    const std::size_t dot = std::min(path.find('.'), path.size());
-    at = at->find(path.substr(0, dot));
-    path.remove_prefix(std::min(dot + 1, path.size()));
-  }
-  return at;
+std::optional<double> number_in_base(const Node& base, const std::string& name) {
+  const Node* node = node_at(base, name);
+  return node == nullptr ? std::nullopt : number_of(run_field(name), *node);
 }
 
 std::string FormulaNames::nearest_name(const std::string& name, bool of_results) const {
@@ -71,8 +66,7 @@ void FormulaNames::check(const Formula& formula, const Node& base, bool of_resul
     read_.insert(step.name);
     if (names_.contains(step.name) || fields_.contains(step.name)) continue;
     if (of_results && is_result(step.name)) continue;
-    const Node* node = node_at(base, step.name);
-    if (node != nullptr && number_of(run_field(step.name), *node)) continue;
+    if (number_in_base(base, step.name)) continue;
     problems.push_back(
         {formula.text.at(step.offset, step.length),
          fmt::format("expected {}an axis, a variable, a derived name or a field of base that is "

@@ -1,6 +1,7 @@
 // Which names the formulas of a sweep file may use, as far as the file has been read.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,8 +13,8 @@
 
 namespace shardsim {
 
-// The node at a dotted path of a tree, or nullptr.
-const Node* node_at(const Node& root, std::string_view path);
+// The number that the base has at a dotted path, in base units; nothing: none.
+std::optional<double> number_in_base(const Node& base, const std::string& name);
 
 class FormulaNames {
  public:

@@ -10,21 +10,9 @@
 #include "base/must.h"
 #include "spec/yaml_text.h"
 #include "sweep/draw.h"
+#include "sweep/formula_names.h"
 
 namespace shardsim {
-namespace {
-
-// The number of a dotted field of the base, if it holds one.
-std::optional<double> number_in_base(const Node& base, const std::string& name) {
-  const Node* at = &base;
-  for (const PathStep& step : path_steps(name, {})) {
-    at = at->find(step.key);
-    if (at == nullptr) return std::nullopt;
-  }
-  return number_of(run_field(name), *at);
-}
-
-}  // namespace
 
 std::optional<std::string> text_of(const Field& field, double number) {
   constexpr double kMost = std::numeric_limits<int>::max();

@@ -10,6 +10,7 @@
 #include "spec/field_path.h"
 #include "spec/library.h"
 #include "spec/load.h"
+#include "spec/override.h"
 #include "spec/placer.h"
 #include "spec/read.h"
 #include "spec/yaml_text.h"

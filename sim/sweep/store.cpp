@@ -28,19 +28,16 @@ struct Closer {
 using Database = std::unique_ptr<sqlite3, Closer>;
 using Query = std::unique_ptr<sqlite3_stmt, Closer>;
 
+constexpr const char* kGoOn = "go on (sweep --resume, or merge again)";
+
 // What SQLite's code means for the person whose file it is.
 std::string meaning(sqlite3* db, int code) {
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return "the disk is full; what is stored is whole: make room, then go on (sweep --resume, or "
-             "merge "
-             "again)";
+      return fmt::format("the disk is full; what is stored is whole: make room, then {}", kGoOn);
     case SQLITE_IOERR:
-      return fmt::format(
-          "cannot be written or read ({}); what is stored is whole: go on (sweep --resume, or "
-          "merge "
-          "again)",
-          sqlite3_errstr(code));
+      return fmt::format("cannot be written or read ({}); what is stored is whole: {}",
+                         sqlite3_errstr(code), kGoOn);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return "locked by another process";

@@ -279,7 +279,12 @@ std::uint64_t open_points(const Store& store) {
 }
 
 std::uint64_t failed_points(const Store& store) {
-  return standing_of(store).counts[static_cast<std::size_t>(PointStatus::failed)];
+  std::uint64_t failed = 0;
+  const std::vector<std::string> columns = {"point", "status"};
+  store.each(columns, [&](const Row& row) {
+    if (datum_text(row[1]) == to_text(PointStatus::failed)) ++failed;
+  });
+  return failed;
 }
 
 SweepSummary summary_of(const Store& store) {

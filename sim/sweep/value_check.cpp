@@ -15,6 +15,7 @@
 #include "spec/field_path.h"
 #include "spec/library.h"
 #include "spec/load.h"
+#include "spec/override.h"
 #include "sweep/formula_names.h"
 
 namespace shardsim {
