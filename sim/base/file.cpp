@@ -180,6 +180,7 @@ void require_writable_directory(const std::string& path) {
   fs::create_directories(path, error);
   if (error) fail(path, "cannot create the directory", error.value());
   if (!fs::is_directory(path, error)) fail(path, "cannot create the directory", ENOTDIR);
+  if (::access(path.c_str(), W_OK | X_OK) != 0) fail(path, "cannot write in the directory", errno);
   const auto [fd, probe] = create_beside((fs::path(path) / "probe").string());
   ::close(fd);
   ::unlink(probe.c_str());
@@ -205,8 +206,8 @@ std::string data_dir() {
   const char* chosen = std::getenv("SHARDSIM_DATA");
   if (chosen == nullptr || *chosen == '\0') return SHARDSIM_SOURCE_DIR;
   if (!fs::is_directory(fs::path(chosen) / "configs")) {
-    throw std::runtime_error(
-        fmt::format("SHARDSIM_DATA={}: expected a directory that holds configs/ and models/", chosen));
+    throw std::runtime_error(fmt::format(
+        "SHARDSIM_DATA={}: expected a directory that holds configs/ and models/", chosen));
   }
   return chosen;
 }

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "command/arguments.h"
+#include "command/command_line.h"
 #include "command/run.h"
 #include "command/terminal.h"
 #include "sweep/constraints.h"
@@ -139,9 +140,21 @@ void print_summary(const Store& store, const std::string& format) {
   print(sweep_text(store, output_is_terminal() ? look_of_output().width : 0));
 }
 
-[[noreturn]] void throw_points_failed(const Store& store, std::string_view next) {
-  throw CheckFailed(fmt::format("{} failed (reasons above); {}",
-                                counted(failed_points(store), "point", "points"), next));
+void throw_if_points_failed(const Store& store, std::string_view next) {
+  const std::size_t failed = points_with(PointStatus::failed, store);
+  if (failed == 0) return;
+  throw CheckFailed(
+      fmt::format("{} failed (reasons above); {}", counted(failed, "point", "points"), next));
+}
+
+// Of a whole sweep: one of which nothing can be run was written wrongly.
+void throw_if_all_invalid(const Store& store) {
+  const std::size_t all = points_of(store);
+  if (points_with(PointStatus::invalid, store) < all) return;
+  throw UsageError(
+      fmt::format("none of the {} can be run (reasons above): sweep FILE --plan says "
+                  "which values are refused",
+                  counted(all, "point", "points")));
 }
 
 // Carries the sweep out and says what came of it.
@@ -153,10 +166,11 @@ void do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOpti
   if (!folder.empty()) require_writable_directory(folder.string());
   const Store store = run_sweep(spec, candidates, list, options, simulate_point);
   print_summary(store, args.format);
-  if (failed_points(store) == 0) return;
+  if (options.shard.count == 1) throw_if_all_invalid(store);
+  if (points_with(PointStatus::failed, store) == 0) return;
   std::vector<Problem> mistakes = constraint_mistakes(spec, candidates, store);
   throw_if_any(mistakes);
-  throw_points_failed(store, "--resume tries again");
+  throw_if_points_failed(store, "--resume tries again");
 }
 
 struct Read {
@@ -225,8 +239,8 @@ void merge_command(const MergeArguments& args) {
   const Store store = merge_shards(args.into, args.shards);
   print_summary(store, args.format);
   if (store.facts().at("finished") == "1") {
-    if (failed_points(store) == 0) return;
-    throw_points_failed(store, "finish the shards (--resume) and merge them again");
+    throw_if_all_invalid(store);
+    return throw_if_points_failed(store, "finish the shards (--resume) and merge them again");
   }
   const std::size_t all = points_of(store), open = open_points(store);
   throw CheckFailed(

@@ -72,7 +72,7 @@ ShardStates shard_states(const SlurmJob& job, const SweepSpec& spec, const Point
       states.running.push_back(i);
     } else if (store.facts().at("finished") != "1") {
       states.unfinished.push_back(i);
-    } else if (failed_points(store) > 0) {
+    } else if (points_with(PointStatus::failed, store) > 0) {
       states.failed.push_back(i);
     }
   }

@@ -206,6 +206,9 @@ const std::vector<StoreColumn>& Store::columns() const {
 namespace {
 
 [[noreturn]] void refuse_existing(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none))
+    refuse(path, "expected a name for the database, found a directory");
   refuse(path, fmt::format("expected no file of this name, found {}", path),
          "--resume goes on with it; or choose another --db");
 }

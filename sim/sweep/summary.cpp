@@ -192,26 +192,42 @@ std::string differences_text(const Store& store, const Ranked& winner, const Ran
   return text;
 }
 
+// What an objective compares, of a step or a part of it.
+std::string score_text(Objective objective, double score) {
+  if (objective == Objective::cost_per_token)
+    return fmt::format("{:.4g} per million tokens", score * 1e6);
+  return to_text(Seconds{score}) +
+         (objective == Objective::tokens_per_s_per_chip ? " of a chip per token" : "");
+}
+
 // "Point 7 takes 1.2 s less than point 3: computing -0.1 s, exposed communication -1.1 s; it has
 // tp 8 instead of 4."
 std::string why_text(const Store& store, const Standing& standing) {
   if (standing.best.size() < 2) return "";
+  const Objective objective = objective_of(store);
   const PointResult& winner = standing.best[0].result;
   const PointResult& second = standing.best[1].result;
-  const double step = winner[ResultFigure::step_time].value_or(0);
-  const double gain = second[ResultFigure::step_time].value_or(0) - step;
+  const auto change = [&](ResultFigure figure) {
+    return score_of(objective, winner, figure).value_or(0) -
+           score_of(objective, second, figure).value_or(0);
+  };
+  const double all = change(ResultFigure::step_time);
+  const double none = kRounding * score_of(objective, winner, ResultFigure::step_time).value_or(0);
+  const char* verb = objective == Objective::cost_per_token ? "costs" : "takes";
   std::string text =
-      std::fabs(gain) <= kRounding * step
-          ? fmt::format("point {} takes as long as point {}", winner.point, second.point)
-          : fmt::format("point {} takes {} {} than point {}", winner.point,
-                        to_text(Seconds{std::fabs(gain)}), gain > 0 ? "less" : "more",
+      std::fabs(all) <= none
+          ? fmt::format("point {} {} as much as point {}", winner.point, verb, second.point)
+          : fmt::format("point {} {} {} {} than point {}", winner.point, verb,
+                        score_text(objective, std::fabs(all)), all < 0 ? "less" : "more",
                         second.point);
   std::string parts;
   for (const auto& [figure, name] : kParts) {
-    const double change = winner[figure].value_or(0) - second[figure].value_or(0);
-    if (std::fabs(change) <= kRounding * step) continue;
-    parts += fmt::format("{}{} {}{}", parts.empty() ? "" : ", ", name, change < 0 ? "-" : "+",
-                         to_text(Seconds{std::fabs(change)}));
+    const double by = change(figure);
+    if (std::fabs(by) <= none) continue;
+    const std::string amount = objective == Objective::cost_per_token
+                                   ? fmt::format("{:.4g}", std::fabs(by) * 1e6)
+                                   : to_text(Seconds{std::fabs(by)});
+    parts += fmt::format("{}{} {}{}", parts.empty() ? "" : ", ", name, by < 0 ? "-" : "+", amount);
   }
   if (!parts.empty()) text += ": " + parts;
   const std::string differences = differences_text(store, standing.best[0], standing.best[1]);
@@ -278,13 +294,13 @@ std::uint64_t open_points(const Store& store) {
   return all - std::min(done, all);
 }
 
-std::uint64_t failed_points(const Store& store) {
-  std::uint64_t failed = 0;
+std::uint64_t points_with(PointStatus status, const Store& store) {
+  std::uint64_t count = 0;
   const std::vector<std::string> columns = {"point", "status"};
   store.each(columns, [&](const Row& row) {
-    if (datum_text(row[1]) == to_text(PointStatus::failed)) ++failed;
+    if (datum_text(row[1]) == to_text(status)) ++count;
   });
-  return failed;
+  return count;
 }
 
 SweepSummary summary_of(const Store& store) {

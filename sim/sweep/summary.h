@@ -5,6 +5,7 @@
 #include <string>
 
 #include "report/json.h"
+#include "sweep/result_columns.h"
 #include "sweep/store.h"
 #include "sweep/sweep_spec.h"
 
@@ -24,8 +25,7 @@ SweepSummary summary_of(const Store& store);
 std::uint64_t points_of(const Store& store);
 // Points of the sweep that have no row yet, or wait for their replay.
 std::uint64_t open_points(const Store& store);
-// Points that ended without a result, and are tried again.
-std::uint64_t failed_points(const Store& store);
+std::uint64_t points_with(PointStatus status, const Store& store);
 
 // By which the points are compared.
 Objective objective_of(const Store& store);

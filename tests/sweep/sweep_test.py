@@ -279,6 +279,40 @@ def test_shards_as_documented(folder):
         merge(lines["shardsim merge sweep.db"])
 
 
+def test_nothing_that_can_run(folder):
+    path = file_in(folder, BASE + "axes: {parallel.tp: [3, 5]}\n")
+    done = sweep(path, "--db", folder / "a.db", "--quiet", check=2)
+    assert "2 invalid" in done.stdout and "none of the 2 points can be run" in done.stderr, done
+    done = sweep(path, "--db", folder, check=2)
+    assert "found a directory" in done.stderr and "--resume" not in done.stderr, done.stderr
+
+
+def test_levels_of_base_in_formulas(folder):
+    text = "base: levels-2x8-h100\naxes: {batch.global: [16, 32]}\nwhere: cluster.topology.levels.ib.bandwidth / %s == global\n"
+    for unit, points in (("3.125 GB/s", 1), ("1 GB/s", 0)):
+        done = sweep(file_in(folder, text % unit), "--plan", "--format", "json", check=0 if points else 2)
+        assert not points or json.loads(done.stdout)["points"] == points, done
+        assert points or "all 2 candidates are left out" in done.stderr, done.stderr
+
+
+def test_why_is_told_by_the_objective(folder):
+    """Two points whose order by the objective is not that of their steps."""
+    units = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6}
+    for number, objective in enumerate(("tokens_per_s_per_chip", "cost_per_token, prices: {h100-sxm: 2.5}")):
+        db = folder / f"{number}.db"
+        text = BASE + "axes: {batch.global: [8, 32], parallel.dp: [8]}\nsearch: {objective: %s}\n" % objective
+        done = sweep(file_in(folder, text), "--db", db, "--quiet")
+        winner, second = sorted(table(db), key=lambda r: -float(r["tokens_per_s_per_chip"]))
+        assert float(winner["step_time_s"]) > float(second["step_time_s"])
+        chip_s = [8 * float(r["step_time_s"]) / float(r["tokens"]) for r in (second, winner)]
+        why = re.search(r"why: point (\d+) (takes|costs) (\S+) ([pnu]s of a chip per token|per million tokens) less than "
+                        r"point (\d+): ", done.stdout)
+        assert why and [why[1], why[5]] == [winner["point"], second["point"]], done.stdout
+        found = float(why[3]) * (units[why[4][:2]] if why[2] == "takes" else 1)
+        expected = (chip_s[0] - chip_s[1]) * (1 if why[2] == "takes" else 2.5 / 3600 * 1e6)
+        assert abs(found - expected) <= 1e-3 * expected, (found, expected)
+
+
 def test_a_constraint_without_a_value(folder):
     """Told at its place with a point; the rows say it, the others are as they would be, whoever works."""
     folder = pathlib.Path(folder)
