@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/followers.h"
 
 namespace shardsim {
 
@@ -49,8 +50,10 @@ class Flowing {
         bytes_(bytes),
         links_(network.links.size()),
         messages_(made.ops.size()),
-        missing_(made.ops.size()) {
-    find_followers();
+        missing_(made.ops.size()),
+        after_(followers_of(made.wait_offset, made.waits)) {
+    for (std::size_t op = 0; op < missing_.size(); ++op)
+      missing_[op] = made.wait_offset[op + 1] - made.wait_offset[op];
   }
 
   Seconds run() {
@@ -71,20 +74,6 @@ class Flowing {
   }
 
  private:
-  // CSR of the ops that wait for each; how many each waits for.
-  void find_followers() {
-    first_.assign(made_.ops.size() + 1, 0);
-    for (const std::uint32_t w : made_.waits) ++first_[w + 1];
-    for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
-    who_.resize(made_.waits.size());
-    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-    for (std::uint32_t op = 0; op < missing_.size(); ++op) {
-      missing_[op] = made_.wait_offset[op + 1] - made_.wait_offset[op];
-      for (std::uint32_t w = made_.wait_offset[op]; w < made_.wait_offset[op + 1]; ++w)
-        who_[next[made_.waits[w]]++] = op;
-    }
-  }
-
   void start(std::uint32_t op, Seconds now) {
     const Op& what = like(op);
     const bool moves = what.kind == OpKind::transfer && what.bytes > Bytes{};
@@ -96,8 +85,8 @@ class Flowing {
     switch (event.kind) {
       case Event::Kind::end:
         end_ = std::max(end_, now);
-        for (std::uint32_t at = first_[event.op]; at < first_[event.op + 1]; ++at)
-          if (--missing_[who_[at]] == 0) start(who_[at], now);
+        for (const std::uint32_t next : after_.of(event.op))
+          if (--missing_[next] == 0) start(next, now);
         return;
       case Event::Kind::departure:
         depart(event.op, now);
@@ -179,11 +168,11 @@ class Flowing {
   const OpGraph& network_;
   Bytes bytes_;
   std::vector<SharedLink> links_;
-  std::vector<Message> messages_;           // [ops]
-  std::vector<std::uint32_t> missing_;      // [ops] that it still waits for
-  std::vector<std::uint32_t> first_, who_;  // [ops] CSR: those that wait for it
-  std::vector<std::uint32_t> changed_;      // links
-  std::vector<std::uint32_t> touched_;      // ops
+  std::vector<Message> messages_;       // [ops]
+  std::vector<std::uint32_t> missing_;  // [ops] that it still waits for
+  Followers after_;
+  std::vector<std::uint32_t> changed_;  // links
+  std::vector<std::uint32_t> touched_;  // ops
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
   Seconds end_;
 };

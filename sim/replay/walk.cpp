@@ -70,18 +70,7 @@ std::string stuck_text(const OpGraph& graph, const Timeline& timeline, std::uint
 }  // namespace
 
 Followers followers(const OpGraph& graph) {
-  Followers out;
-  // Counted two places further, so that each offset is where its next follower goes while they are
-  // filled in, and where its own begin afterwards.
-  out.offset.assign(graph.size() + 2, 0);
-  out.who.resize(graph.deps.size());
-  for (const OpId dep : graph.deps) ++out.offset[static_cast<std::size_t>(dep) + 2];
-  for (std::size_t op = 0; op < graph.size(); ++op) out.offset[op + 2] += out.offset[op + 1];
-  for (std::uint32_t op = 0; op < graph.size(); ++op)
-    for (const OpId dep : graph.waits_for(OpId{op}))
-      out.who[out.offset[static_cast<std::size_t>(dep) + 1]++] = op;
-  out.offset.pop_back();
-  return out;
+  return followers_of(graph.dep_offset, graph.deps);
 }
 
 std::vector<std::uint32_t> wait_counts(const OpGraph& graph) {

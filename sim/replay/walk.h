@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/followers.h"
 #include "ir/op_graph.h"
 #include "ir/timeline.h"
 
@@ -15,15 +16,7 @@ namespace shardsim {
 
 inline constexpr Seconds kNever{-1};
 
-// The dependencies turned around: who waits for op i is who[offset[i] .. offset[i + 1]).
-struct Followers {
-  std::vector<std::uint32_t> offset;  // [ops + 1]
-  std::vector<std::uint32_t> who;     // ascending for each op
-
-  std::span<const std::uint32_t> of(std::uint32_t op) const {
-    return {who.data() + offset[op], offset[op + std::size_t{1}] - offset[op]};
-  }
-};
+// The dependencies turned around.
 Followers followers(const OpGraph& graph);
 
 // How many ops each op waits for (an op listed twice counts twice, here as in Followers).
