@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 // One file of the kind `library.what`.
 struct Named {
-  const Library& library;
+  const Library& of;
   std::string name;                  // without folder and ending
   std::shared_ptr<const Node> root;  // nullptr: there is none
 };
@@ -41,7 +41,7 @@ Named open_named(const Library& library, const Chosen<std::string>& wanted, Prob
 
 void read_named(const Named& file, RunSpec& into, Problems& problems) {
   if (file.root != nullptr && file.root->pos.source)
-    read_fields(file.library.what, *file.root, into, problems);
+    read_fields(file.of.what, *file.root, into, problems);
 }
 
 // What was made of a file without a problem, while the file stays as it was: every point of a sweep
