@@ -60,7 +60,7 @@ void* thread_main(void* argument) {
 }
 
 // Returns 0, or the error number.
-int run_on_thread(const std::function<void()>& work) {
+int run_on_large_stack(const std::function<void()>& work) {
   pthread_attr_t attributes;
   if (const int error = pthread_attr_init(&attributes)) return error;
   if (const int error = pthread_attr_setstacksize(&attributes, kStackBytes)) return error;
@@ -71,14 +71,14 @@ int run_on_thread(const std::function<void()>& work) {
   return pthread_join(thread, nullptr);
 }
 
-[[noreturn]] void child_main(const std::function<void()>& work, bool on_this_stack,
-                             const Pipe& pipe, pid_t parent) {
-  // Ctrl-C reaches the whole group, and SimGrid installs a handler of its own that crashes. The
-  // parent decides: it kills us; should it die first, so do we.
-  sigset_t ctrl_c;
-  sigemptyset(&ctrl_c);
-  sigaddset(&ctrl_c, SIGINT);
-  sigprocmask(SIG_BLOCK, &ctrl_c, nullptr);
+[[noreturn]] void child_main(const std::function<void()>& work, const Pipe& pipe, pid_t parent) {
+  // Ctrl-C and the end of a terminal reach the whole group, and SimGrid installs a handler of its
+  // own that crashes. The parent decides: it kills us; should it die first, so do we.
+  sigset_t whole_group;
+  sigemptyset(&whole_group);
+  sigaddset(&whole_group, SIGINT);
+  sigaddset(&whole_group, SIGHUP);
+  sigprocmask(SIG_BLOCK, &whole_group, nullptr);
   for (const int fatal : {SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
     std::signal(fatal, SIG_DFL);  // the parent's handlers would speak for the wrong process
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -86,12 +86,7 @@ int run_on_thread(const std::function<void()>& work) {
   dup2(pipe.write_end, STDERR_FILENO);
   close(pipe.write_end);
   close(pipe.read_end);
-  int error = 0;
-  if (on_this_stack) {
-    thread_main(const_cast<std::function<void()>*>(&work));
-  } else {
-    error = run_on_thread(work);
-  }
+  const int error = run_on_large_stack(work);
   if (error != 0) std::fprintf(stderr, "thread with a large stack: %s\n", std::strerror(error));
   std::fflush(nullptr);
   _exit(error == 0 ? 0 : 1);
@@ -140,31 +135,35 @@ void drop_shared_memory(void* memory, std::size_t bytes) {
   munmap(memory, std::max<std::size_t>(bytes, 1));
 }
 
-void run_on_large_stack(const std::function<void()>& work) {
-  if (const int error = run_on_thread(work))
-    throw std::runtime_error(fmt::format("thread with a large stack: {}", std::strerror(error)));
-}
-
-void run_in_child(const std::function<void()>& work, const std::function<void()>& watch,
-                  bool on_this_stack) {
+Child start_child(const std::function<void()>& work) {
   const Pipe pipe = open_pipe();
   std::fflush(nullptr);  // what is buffered must not be written twice
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child == 0) child_main(work, on_this_stack, pipe, parent);
+  if (child == 0) child_main(work, pipe, parent);
   close(pipe.write_end);
   if (child < 0) {
     close(pipe.read_end);
     throw machine_error("fork");
   }
-  const std::string message = read_until_closed(pipe.read_end, watch);
-  close(pipe.read_end);
-  if (interrupted()) kill(child, SIGKILL);
-  const int status = wait_for_exit(child);
+  return {.pid = child, .stderr_end = pipe.read_end};
+}
+
+void finish_child(const Child& child, const std::function<void()>& watch) {
+  const std::string message = read_until_closed(child.stderr_end, watch);
+  close(child.stderr_end);
+  if (interrupted()) kill(child.pid, SIGKILL);
+  const int status = wait_for_exit(child.pid);
   throw_if_interrupted();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   throw std::runtime_error(
       fmt::format("the simgrid engine died: {}\n{}", cause_of_death(status), message));
+}
+
+void kill_child(const Child& child) {
+  close(child.stderr_end);
+  kill(child.pid, SIGKILL);
+  wait_for_exit(child.pid);
 }
 
 }  // namespace shardsim

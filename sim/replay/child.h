@@ -38,16 +38,23 @@ using SharedSeconds = SharedValues<Seconds>;
 // How much the child has done.
 using SharedCount = SharedValues<std::atomic<std::uint64_t>>;
 
-// Forks, runs `work` in the child on a thread with a large stack, and waits for it, calling `watch`
-// in the parent some twenty times a second. What the child writes to stderr is kept for the error
-// message and otherwise dropped. Throws std::runtime_error when the child dies or `work` throws,
-// and Interrupted after Ctrl-C (the child is killed first). The child ends by _exit: no destructor
-// of the parent's objects runs twice. `on_this_stack`: the caller's stack is large already, and
-// `work` needs what is on its thread.
-void run_in_child(const std::function<void()>& work, const std::function<void()>& watch,
-                  bool on_this_stack = false);
+// A process forked from this one, and where its stderr can be read.
+struct Child {
+  int pid;
+  int stderr_end;
+};
 
-// Runs `work` on a thread with a large stack and waits for it. REQUIRES: it does not throw.
-void run_on_large_stack(const std::function<void()>& work);
+// Forks and runs `work` in the child on a thread with a large stack. The child is not reached by
+// Ctrl-C, dies with its parent, and ends by _exit: no destructor of the parent's objects runs
+// twice. Throws std::runtime_error when there can be no child.
+Child start_child(const std::function<void()>& work);
+
+// Waits for the child, calling `watch` some twenty times a second. What it writes to stderr is kept
+// for the error message and otherwise dropped. Throws std::runtime_error when the child died or
+// `work` threw, and Interrupted after Ctrl-C (the child is killed first).
+void finish_child(const Child& child, const std::function<void()>& watch);
+
+// Nobody needs the child any more. Throws nothing.
+void kill_child(const Child& child);
 
 }  // namespace shardsim

@@ -1,19 +1,17 @@
 #include "replay/engine_process.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstdio>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -28,8 +26,6 @@
 namespace shardsim {
 
 namespace {
-
-int ready_engine = -1;  // socket to the process that has one
 
 // A graph of more operations is not worth writing to a socket: its replay costs more than a fork.
 constexpr std::size_t kSentOps = 100'000;
@@ -72,87 +68,113 @@ Timeline replay_in_child(const OpGraph& graph) {
   std::atomic<std::uint64_t>& ended = shared.values().front();
   Progress progress("operations replayed", graph.size());
   const SimgridDoor& door = simgrid();  // loaded here, for the next child too
-  run_in_child(
-      [&] {  // which is the first to touch the pages: both would pay for them
-        std::ranges::fill(start.values(), kNever);
-        std::ranges::fill(end.values(), kNever);
-        door.run(graph, start.values(), end.values(), ended);
-      },
-      [&] { progress.at(ended.load(std::memory_order_relaxed)); });
+  const Child child = start_child([&] {
+    // The first to touch the pages: parent and child would both pay for them.
+    std::ranges::fill(start.values(), kNever);
+    std::ranges::fill(end.values(), kNever);
+    door.run(graph, start.values(), end.values(), ended);
+  });
+  finish_child(child, [&] { progress.at(ended.load(std::memory_order_relaxed)); });
   return {.start = {start.values().begin(), start.values().end()},
           .end = {end.values().begin(), end.values().end()}};
 }
 
 // What a callback of SimGrid costs is paid by every later engine: with so many it is a twentieth.
-constexpr int kGraphsOfAChild = 200;
+constexpr int kGraphsOfAnEngine = 200;
 
-// Graphs in, times out, until there are no more or the child has done its share.
-void serve_graphs(int socket) {
-  for (int i = 0; i < kGraphsOfAChild; ++i) {
-    const auto request = receive_message(socket);
-    if (!request) return;
-    const OpGraph graph = graph_of(*request);
-    std::vector<Seconds> start(graph.size(), kNever), end(graph.size(), kNever);
-    std::atomic<std::uint64_t> ended = 0;
-    simgrid().run(graph, start, end, ended);
-    std::string answer;
-    put(true, answer);
-    put_list(start, answer);
-    put_list(end, answer);
-    if (!send_message(socket, answer) || !simgrid().renew_engine()) return;
-  }
-}
+// Whether graphs are answered by times or by what went wrong, and whether more may be sent.
+struct Verdict {
+  bool replayed = false;
+  bool more = false;
+};
 
 // Instead of times. False: nobody is there to read it.
 bool answer_error(int socket, const std::exception& error) {
   std::string answer;
-  put(false, answer);
+  put(Verdict{}, answer);
   put_list(std::string(error.what()), answer);
   return send_message(socket, answer);
 }
 
-// One child after the other. One that dies owes an answer: what it died of.
-void keep_serving(int socket) {
-  while (has_bytes(socket)) {
-    try {
-      run_in_child([&] { serve_graphs(socket); }, [] {}, true);
-    } catch (const std::exception& error) {
-      if (!answer_error(socket, error)) return;
-    }
+// Graphs in, times out, until there are no more or the process has done its share.
+void serve_graphs(int socket, const SimgridDoor& door) {
+  for (int i = 1; const auto request = receive_message(socket); ++i) {
+    if (i > 1) door.renew_engine();
+    const OpGraph graph = graph_of(*request);
+    std::vector<Seconds> start(graph.size(), kNever), end(graph.size(), kNever);
+    std::atomic<std::uint64_t> ended = 0;
+    door.run(graph, start, end, ended);
+    const Verdict verdict{.replayed = true,
+                          .more = i < kGraphsOfAnEngine && door.can_renew_engine()};
+    std::string answer;
+    put(verdict, answer);
+    put_list(start, answer);
+    put_list(end, answer);
+    if (!send_message(socket, answer) || !verdict.more) return;
   }
 }
 
-[[noreturn]] void engine_main(int socket, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the parent die, so do we
-  if (getppid() != parent) _exit(1);
-  // Ctrl-C reaches the whole group: the process that asks decides, and takes us along.
-  for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);
-  if (!has_bytes(socket)) _exit(0);  // a command that fails, or lists, replays nothing
+void engine_main(int socket) {
+  // Nobody reads what we say unless we die: it must not fill the pipe and keep us waiting.
+  fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+  if (!has_bytes(socket)) return;  // a command that fails, or lists, replays nothing
   try {
-    simgrid();
+    const SimgridDoor& door = simgrid();
+    door.make_engine();
+    serve_graphs(socket, door);
   } catch (const std::exception& error) {
     answer_error(socket, error);
-    _exit(1);
   }
-  run_on_large_stack([&] {
-    simgrid().make_engine();
-    for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);  // SimGrid has its own
-    keep_serving(socket);
-  });
-  _exit(0);
 }
 
+// A process that has an engine, for as long as this lives.
+class EngineProcess {
+ public:
+  EngineProcess() {
+    child_ = start_child([this] {
+      close(sockets_.mine);
+      engine_main(sockets_.theirs);
+    });
+    close(sockets_.theirs);
+  }
+  ~EngineProcess() {
+    close(sockets_.mine);
+    if (child_) kill_child(*child_);  // it keeps nothing, and may replay what nobody waits for
+  }
+  EngineProcess(const EngineProcess&) = delete;
+  EngineProcess& operator=(const EngineProcess&) = delete;
+
+  // The answer to the graph, from its verdict on.
+  std::string ask(const OpGraph& graph) {
+    std::optional<std::string> answer;
+    if (send_message(sockets_.mine, to_bytes(graph))) answer = receive_message(sockets_.mine);
+    throw_if_interrupted();
+    if (answer) return *std::move(answer);
+    const Child dead = *std::exchange(child_, std::nullopt);
+    finish_child(dead, [] {});
+    throw std::runtime_error("the simgrid engine died: its process is gone");
+  }
+
+ private:
+  SocketPair sockets_ = make_sockets();
+  std::optional<Child> child_;  // until it has died
+};
+
+// The engine that replays go to. Whoever asks takes it, and gives it back if it may be asked again.
+struct Ready {
+  bool wanted = false;
+  std::unique_ptr<EngineProcess> engine;
+};
+Ready ready;
+
 Timeline ask_ready_engine(const OpGraph& graph) {
-  std::optional<std::string> answer;
-  if (send_message(ready_engine, to_bytes(graph))) answer = receive_message(ready_engine);
-  std::string_view bytes;
-  if (answer) bytes = *answer;
-  const bool replayed = answer && take<bool>(bytes);
-  // Whatever comes later may be the answer to an earlier graph: from now on each graph forks.
-  if (!replayed) ready_engine = -1;
-  throw_if_interrupted();
-  if (!answer) throw std::runtime_error("the simgrid engine died: its process is gone");
-  if (!replayed) throw std::runtime_error(take_list<std::string>(bytes));
+  std::unique_ptr<EngineProcess> engine = std::exchange(ready.engine, nullptr);
+  if (engine == nullptr) engine = std::make_unique<EngineProcess>();
+  const std::string answer = engine->ask(graph);
+  std::string_view bytes = answer;
+  const auto verdict = take<Verdict>(bytes);
+  if (!verdict.replayed) throw std::runtime_error(take_list<std::string>(bytes));
+  if (verdict.more) ready.engine = std::move(engine);
   Timeline timeline;
   timeline.start = take_list<std::vector<Seconds>>(bytes);
   timeline.end = take_list<std::vector<Seconds>>(bytes);
@@ -160,44 +182,29 @@ Timeline ask_ready_engine(const OpGraph& graph) {
   return timeline;
 }
 
-// The process that has an engine, for as long as this lives.
-class ReadyEngine {
+// While it lives, replays of this process go to an engine of its own: one from before a fork
+// answers our parent.
+class ReadyScope {
  public:
-  ReadyEngine() {
-    std::fflush(nullptr);  // what is buffered must not be written twice
-    const pid_t parent = getpid();
-    pid_ = fork();
-    if (pid_ == 0) {
-      close(sockets_.mine);
-      engine_main(sockets_.theirs, parent);
-    }
-    close(sockets_.theirs);
-    if (pid_ > 0) ready_engine = sockets_.mine;  // otherwise every replay forks by itself
-  }
-  ~ReadyEngine() {
-    ready_engine = -1;
-    close(sockets_.mine);
-    if (pid_ > 0) kill(pid_, SIGKILL);  // it keeps nothing, and may replay what nobody waits for
-    while (pid_ > 0 && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  ReadyEngine(const ReadyEngine&) = delete;
-  ReadyEngine& operator=(const ReadyEngine&) = delete;
+  ReadyScope() = default;
+  ~ReadyScope() { ready = std::move(outer_); }
+  ReadyScope(const ReadyScope&) = delete;
+  ReadyScope& operator=(const ReadyScope&) = delete;
 
  private:
-  SocketPair sockets_ = make_sockets();
-  pid_t pid_ = -1;
+  Ready outer_ =
+      std::exchange(ready, {.wanted = true, .engine = std::make_unique<EngineProcess>()});
 };
 
 }  // namespace
 
 Timeline replay_in_process(const OpGraph& graph) {
-  return ready_engine >= 0 && graph.size() <= kSentOps ? ask_ready_engine(graph)
-                                                       : replay_in_child(graph);
+  return ready.wanted && graph.size() <= kSentOps ? ask_ready_engine(graph)
+                                                  : replay_in_child(graph);
 }
 
 void with_engine_ready(const std::function<void()>& work) {
-  const ReadyEngine engine;
+  const ReadyScope scope;
   work();
 }
 

@@ -1,9 +1,9 @@
 // SimGrid in a process of its own: forked for one graph, or from one that has an engine ready.
 //
 // A fork copies page tables, and both sides pay for every page that they write afterwards. A
-// process that replays many graphs therefore keeps a small one beside it, whose children replay
-// some hundred graphs each, every one on a new engine (SimGrid's callbacks pile up over engines, so
-// that a child must not serve for ever). Times are the same to the last digit either way.
+// process that replays small graphs therefore keeps another beside it, forked while it was small
+// itself, which replays some hundred graphs, every one on a new engine. Then another takes its
+// place: SimGrid's callbacks pile up over engines. Times are the same to the last digit either way.
 #pragma once
 
 #include <functional>

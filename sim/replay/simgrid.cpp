@@ -467,18 +467,19 @@ void make_engine() {
   the_engine();
 }
 
-bool renew_engine() {
-  double* const clock = simgrid_clock();
-  if (clock == nullptr) return false;
+bool can_renew_engine() {
+  return simgrid_clock() != nullptr;
+}
+
+void renew_engine() {
   Engine& engine = the_engine();
   engine.execs.clear();
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   engine.simgrid->shutdown();  // "users are not supposed to"
 #pragma GCC diagnostic pop
-  *clock = 0;
+  *simgrid_clock() = 0;
   engine = new_engine();
-  return true;
 }
 
 void run(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
@@ -494,7 +495,7 @@ void run(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
 
 extern "C" {
 extern const SimgridDoor shardsim_simgrid_door;
-const SimgridDoor shardsim_simgrid_door = {make_engine, renew_engine, run};
+const SimgridDoor shardsim_simgrid_door = {make_engine, can_renew_engine, renew_engine, run};
 }
 
 }  // namespace shardsim

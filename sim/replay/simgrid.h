@@ -16,15 +16,17 @@ struct SimgridDoor {
   // The engine, on this thread, before it is needed. Replaces the handler of SIGINT.
   void (*make_engine)();
 
-  // A new engine in place of the one that has run, as good as the first: its clock is at 0. False:
-  // this build of SimGrid does not give us the clock, and nothing has changed.
-  // REQUIRES: the same thread as make_engine.
-  bool (*renew_engine)();
+  // Whether this build of SimGrid gives us its clock.
+  bool (*can_renew_engine)();
+
+  // A new engine in place of the one that has run, as good as the first: its clock is at 0.
+  // REQUIRES: can_renew_engine; the same thread as make_engine.
+  void (*renew_engine)();
 
   // Writes when each op starts and ends, and how many have ended so far; an op that never does
   // keeps what was there.
   // REQUIRES: check(graph) is empty, cycles aside; the engine has run nothing; the process ends by
-  // _exit (run_in_child); the stack is large.
+  // _exit (start_child); the stack is large.
   void (*run)(const OpGraph& graph, std::span<Seconds> start, std::span<Seconds> end,
               std::atomic<std::uint64_t>& ended);
 };
