@@ -68,14 +68,15 @@ int Cluster::port_of(int axis, int direction) const {
     const int span = span_of(axis);
     direction = (direction * along.stride % span + span) % span;
   }
-  for (std::size_t p = 0; p < ports.size(); ++p) {
-    const Axis& its = axes[static_cast<std::size_t>(ports[p].axis)];
-    if (its.hardware == along.hardware && ports[p].direction == direction) {
-      return static_cast<int>(p);
-    }
-  }
-  must(false, "every axis that is not a star owns a port");
-  return 0;
+  const auto own = std::find_if(ports.begin(), ports.end(), [&](const Port& port) {
+    return axes[static_cast<std::size_t>(port.axis)].hardware == along.hardware;
+  });
+  // Ports of a full mesh stand in the order of their displacements 1, 2, ...; those of a grid, +
+  // and -.
+  const auto port = own + (direction > 0 ? direction - 1 : 1);
+  must(port < ports.end() && port->direction == direction,
+       "every axis that is not a star owns a port");
+  return static_cast<int>(port - ports.begin());
 }
 
 int Cluster::sharers(const Port& port) const {
