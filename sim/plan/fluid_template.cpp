@@ -29,15 +29,17 @@ class FluidMaker {
         placed_(builder, plan, net, Walks::in_stretches) {}
 
   CollectiveTemplate make(std::optional<Seconds> alone, Bytes bytes) {
-    for (const DeviceId base : placed_.bases()) {
-      const std::vector<std::uint32_t> members = placed_.members(base);
-      const std::uint32_t device = members.front();
+    const std::vector<DeviceId> bases = placed_.bases();
+    std::vector<std::vector<StageLoad>> stages;  // [bases]
+    for (const DeviceId base : bases) stages.push_back(loads(base, alone.has_value()));
+    const Seconds busy = alone ? busiest(stages, bytes) : Seconds{};
+    for (std::size_t g = 0; g < bases.size(); ++g) {
+      const std::vector<std::uint32_t> members = placed_.members(bases[g]);
       ops_.open_group(members);
       std::vector<std::uint32_t> before;  // the join that ends the stage before
       std::uint32_t phase = 0;
-      std::vector<StageLoad> stages = loads(base, alone.has_value());
-      if (alone) stages[0].latency = std::max(Seconds{}, *alone - busiest(stages[0], bytes));
-      for (const StageLoad& stage : stages) add_stage(stage, device, phase++, before);
+      if (alone) stages[g][0].latency = std::max(Seconds{}, *alone - busy);
+      for (const StageLoad& stage : stages[g]) add_stage(stage, members.front(), phase++, before);
       ops_.close_group();
     }
     return ops_.take(static_cast<std::uint32_t>(alone ? 1 : plan_.stages()));
@@ -140,12 +142,14 @@ class FluidMaker {
     return stages;
   }
 
-  // Time of the busiest link when V is `bytes`.
-  Seconds busiest(const StageLoad& stage, Bytes bytes) const {
+  // Time of the busiest link, which groups may share, when V is `bytes`. Of one stage each.
+  Seconds busiest(const std::vector<std::vector<StageLoad>>& groups, Bytes bytes) const {
+    std::map<std::uint32_t, double> load;
+    for (const std::vector<StageLoad>& stages : groups)
+      for (const auto& [link, share] : stages[0].load) load[link] += share;
     Seconds most;
-    for (const auto& [link, share] : stage.load) {
+    for (const auto& [link, share] : load)
       most = std::max(most, share * bytes / builder_.link(link).bandwidth);
-    }
     return most;
   }
 
