@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "base/must.h"
@@ -78,10 +79,20 @@ GroupAxis grid_axis(const Cluster& cluster, int a) {
           wiring == Wiring::ring ? 2 : 1};
 }
 
-// Whether axis b is the part next to axis a of one grid's axis.
+// Whether axis b goes on where axis a ends: the part next to it of one grid's axis, or any other
+// part of a full mesh.
 bool goes_on(const Axis& a, const Axis& b) {
-  return a.hardware == b.hardware && a.stride == b.stride * b.size && a.wiring != Wiring::star &&
-         a.wiring != Wiring::full_mesh;
+  if (a.hardware != b.hardware || a.wiring == Wiring::star) return false;
+  return a.wiring == Wiring::full_mesh || a.stride == b.stride * b.size;
+}
+
+// Whether two axes are parts of one axis of a grid.
+bool any_meet(const Cluster& cluster, const GroupNet& net) {
+  std::set<int> grids;
+  return std::any_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& made) {
+    const Axis& axis = cluster.axes[static_cast<std::size_t>(made.axes.front())];
+    return axis.wiring != Wiring::star && !grids.insert(axis.hardware).second;
+  });
 }
 
 // Whether a link belongs to the network along the axis.
@@ -174,7 +185,7 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
       made.size *= whole.size;
       made.axes = whole.axes;
       made.wiring = whole.wiring;
-      made.ports = whole.ports;
+      made.ports = made.wiring == Wiring::full_mesh ? made.size - 1 : whole.ports;
       whole = made;
     } else {
       net.axes.push_back(made);
@@ -183,6 +194,7 @@ GroupNet group_net(const Cluster& cluster, std::span<const int> axes) {
     before = &axis;
   }
   share_blocks(cluster, net);
+  net.meets = any_meet(cluster, net);
   net.strided = std::any_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& made) {
     const Axis& minor = cluster.axes[static_cast<std::size_t>(made.axes.back())];
     return minor.stride > 1 && minor.wiring != Wiring::star;

@@ -56,15 +56,20 @@ struct GroupAxis {
 };
 
 // The network as the ranks of one group see it when all groups of these axes run at once: axes of
-// size 1 left out, adjacent parts of one hardware axis put together again, all those of a graph.
+// size 1 left out, adjacent parts of one hardware axis put together again, all those of a graph or
+// of a full mesh, where any devices are a full mesh of their own.
 struct GroupNet {
   std::vector<GroupAxis> axes;
   // An explicit graph, one axis of which w1 and latency are those of a step to the next rank;
   // plan/routed_load.h has the rest. Otherwise nullptr.
   const Cluster* graph = nullptr;
   bool strided = false;  // neighbours lie several links apart: groups share those between
-  bool uneven = false;   // single links differ: w1 is the slowest one's, and closed forms estimates
+  bool uneven = false;   // single links differ: w1 is the slowest one's
+  bool meets = false;    // two axes are parts of one axis of a grid with another between them: what
+                         // goes along one passes links that the other needs
 
+  // Closed forms may be wrong.
+  bool irregular() const { return uneven || meets || graph != nullptr; }
   int ranks() const;
   std::vector<int> sizes() const;
 };

@@ -41,11 +41,12 @@ AlgorithmChoice cheapest_of(const CollectiveAsk& ask, const Cluster& cluster, co
                                       : "";
   if (choice.runner_up == nullptr) {
     // Where closed forms may be wrong, nothing was laid over the links to tell its time.
-    if (net.uneven || net.graph != nullptr) reason = fmt::format("{}: ", choice.best->name);
+    if (net.irregular()) reason = fmt::format("{}: ", choice.best->name);
     return {choice.best, fmt::format("{}the only one{} that suits", reason, left)};
   }
   reason += by_plan      ? "shortest with the sends of each candidate laid over these links"
             : net.uneven ? "smallest closed form with the slowest link's W1"
+            : net.meets  ? "smallest closed form, as if its axes shared no links"
                          : "smallest closed form";
   return {choice.best, fmt::format("{}{}, then {} ({})", reason, left, choice.runner_up->name,
                                    to_text(choice.runner_up_time))};
@@ -106,7 +107,8 @@ CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& clus
   instance.algorithm = call.algorithm->name;
   instance.analytic = form.time;
   instance.formula = form.formula;
-  instance.exact = form.exact && !net.uneven;
+  instance.exact = form.exact && !net.uneven && !net.meets;
+  if (net.meets) instance.formula += ", as if its axes shared no links";
   if (net.uneven) instance.formula += ", W1 of the slowest link, half beside a missing one";
   instance.terms = terms_text(instance.formula, *call.algorithm, net);
   const ClosedForm book = textbook(call.ask, net);

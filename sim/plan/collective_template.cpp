@@ -98,8 +98,9 @@ class FlowMaker {
     const auto axis = static_cast<std::size_t>(send.axis);
     Hops& known = all.hops[(rank * placed_.axes() + axis) * 2 + (send.direction > 0 ? 1 : 0)];
     if (!known.known) {
-      const Route route = hop(cluster_, placed_.device_of(base, send.from),
-                              placed_.neighbour_axis(axis), send.direction);
+      const Route route =
+          hop(cluster_, placed_.device_of(base, send.from), placed_.device_of(base, send.to),
+              placed_.neighbour_axis(axis), send.direction);
       known = {true, builder_.route(orbit(route)), route.latency};
     }
     return known;

@@ -33,7 +33,7 @@ std::string direct_suits(const CollectiveAsk& ask, const GroupNet& net) {
 namespace {
 
 bool merges(const CollectiveAsk& ask, const GroupNet& net) {
-  return ask.merged && ask.kind == Collective::all_to_all && one_grid(net) && !net.uneven;
+  return ask.merged && ask.kind == Collective::all_to_all && one_grid(net) && !net.irregular();
 }
 
 int window_of(const CollectiveAsk& ask, const GroupNet& net) {

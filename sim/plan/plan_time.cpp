@@ -36,7 +36,7 @@ struct Candidate {
 Candidate candidate(const AlgorithmRow& row, const CollectiveAsk& ask, const Cluster& cluster,
                     const GroupNet& net) {
   const ClosedForm form = row.closed_form(ask, net);
-  const bool exact = form.exact && !net.uneven;
+  const bool exact = form.exact && !net.uneven && !net.meets;
   return {&row, form.time, exact ? 0 : sends_of(row, ask, cluster, net)};
 }
 
@@ -57,7 +57,7 @@ Seconds plan_time(const CollectivePlan& plan, const Cluster& cluster, const Grou
 
 std::optional<Seconds> plan_time(const AlgorithmRow& row, const CollectiveAsk& ask,
                                  const Cluster& cluster, const GroupNet& net) {
-  if (!net.uneven && net.graph == nullptr) return std::nullopt;
+  if (!net.irregular()) return std::nullopt;
   const double sends = candidate(row, ask, cluster, net).sends;
   if (sends == 0 || sends > kMostSends) return std::nullopt;
   return laid_over_links(row, ask, cluster, net);
@@ -65,7 +65,7 @@ std::optional<Seconds> plan_time(const AlgorithmRow& row, const CollectiveAsk& a
 
 std::optional<Choice> choose_by_plan_time(const CollectiveAsk& ask, const Cluster& cluster,
                                           const GroupNet& net) {
-  if (!net.uneven && net.graph == nullptr) return std::nullopt;
+  if (!net.irregular()) return std::nullopt;
   const std::vector<const AlgorithmRow*> rows = considered(ask, net);
   if (rows.size() < 2) return std::nullopt;
   std::vector<Candidate> candidates;

@@ -254,7 +254,7 @@ int Router::split(DeviceId from, DeviceId to) {
 
 std::vector<Route> Router::neighbour(DeviceId from, DeviceId to, int axis, int direction) {
   if (on_graph()) return shortest(0, from, to, kMostPaths);
-  std::vector<Route> regular = {hop(cluster_, from, axis, direction)};
+  std::vector<Route> regular = {hop(cluster_, from, to, axis, direction)};
   const int level = cluster_.axes[static_cast<std::size_t>(axis)].level;
   return broken(cluster_, regular) ? shortest(level, from, to, kMostDetours) : regular;
 }
@@ -263,15 +263,11 @@ std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to) {
   return Router(cluster).routes(from, to);
 }
 
-Route hop(const Cluster& cluster, DeviceId from, int axis, int direction) {
+Route hop(const Cluster& cluster, DeviceId from, DeviceId to, int axis, int direction) {
   const Axis& along = cluster.axes[static_cast<std::size_t>(axis)];
-  Coordinates at = cluster.coordinates(from);
-  if (along.wiring != Wiring::star && along.wiring != Wiring::full_mesh) {
-    return walk(cluster, at, cluster.parts_of(axis), direction * along.stride);
-  }
-  int& c = at[static_cast<std::size_t>(axis)];
-  c = (c + direction + along.size) % along.size;
-  return routes(cluster, from, cluster.device(at)).front();
+  if (along.wiring == Wiring::star || along.wiring == Wiring::full_mesh)
+    return routes(cluster, from, to).front();
+  return walk(cluster, cluster.coordinates(from), cluster.parts_of(axis), direction * along.stride);
 }
 
 Route through_switch(const Cluster& cluster, DeviceId device, int axis) {

@@ -74,9 +74,9 @@ class Router {
 
 std::vector<Route> routes(const Cluster& cluster, DeviceId from, DeviceId to);
 
-// The way to the neighbour along an axis, on a ring in that direction: one link, or several where
-// the axis is a strided part of a longer one. REQUIRES: not a graph.
-Route hop(const Cluster& cluster, DeviceId from, int axis, int direction);
+// The way to a neighbour of the group along an axis, on a ring in that direction: one link, or
+// several where the axis is a strided part of a longer one. REQUIRES: not a graph.
+Route hop(const Cluster& cluster, DeviceId from, DeviceId to, int axis, int direction);
 
 // Up to the switch of a star axis and back down to the same device; the latency counts once.
 Route through_switch(const Cluster& cluster, DeviceId device, int axis);

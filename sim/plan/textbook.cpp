@@ -102,6 +102,7 @@ ClosedForm textbook_over_levels(const CollectiveAsk& ask, const GroupNet& net) {
 ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
   if (net.graph != nullptr)
     return no_textbook("the book's W is that of rings, tori and switches, not of a graph");
+  if (net.meets) return no_textbook("the book's axes share no links");
   if (levels(net)) return textbook_over_levels(ask, net);
   BytesPerSec w;
   int longest_axis = 1;
