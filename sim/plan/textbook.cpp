@@ -99,20 +99,29 @@ ClosedForm textbook_over_levels(const CollectiveAsk& ask, const GroupNet& net) {
 
 }  // namespace
 
+namespace {
+
+// Whether all axes have the same W.
+bool alike(const GroupNet& net) {
+  return std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
+    return axis.w1 * axis.ports == net.axes[0].w1 * net.axes[0].ports;
+  });
+}
+
+}  // namespace
+
 ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
   if (net.graph != nullptr)
     return no_textbook("the book's W is that of rings, tori and switches, not of a graph");
   if (net.meets) return no_textbook("the book's axes share no links");
   if (levels(net)) return textbook_over_levels(ask, net);
   BytesPerSec w;
-  int longest_axis = 1;
   for (const GroupAxis& axis : net.axes) {
     if (star(net)) {
       w = axis.w1;
     } else {
       w += axis.w1 * axis.ports;
     }
-    longest_axis = std::max(longest_axis, axis.size);
   }
   const GroupAxis& first = net.axes[0];
   const double k = star(net) ? 1.0 : static_cast<double>(net.axes.size());
@@ -132,7 +141,12 @@ ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
         return {ask.bytes / static_cast<double>(net.ranks()) / one, "V/(N*W)", false};
       }
       if (k == 1) return {ask.bytes / 4.0 / one, "V/(4W)", false};
-      return {ask.bytes * (longest_axis / 4.0 / net.ranks()) / one, "V*max(A)/(4*N*W)", false};
+      Seconds slowest;  // of the axes, each of which is as busy as a ring with its W
+      for (const GroupAxis& axis : net.axes) {
+        const Bytes half = ask.bytes * (axis.size / 4.0 / net.ranks());
+        slowest = std::max(slowest, half / (axis.w1 * axis.ports));
+      }
+      return {slowest, alike(net) ? "V*max(A)/(4*N*W)" : "max(A/W)*V/(4*N)", false};
     }
     case Collective::collective_permute:
       if (!ask.targets.empty()) return no_textbook(kUnpriced);

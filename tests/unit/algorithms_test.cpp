@@ -554,3 +554,12 @@ TEST_CASE("routes split ties and are shortest") {
   const Cluster oneway = cluster("ring-oneway:8");
   CHECK(routes(oneway, DeviceId{0}, DeviceId{7})[0].links.size() == 7);
 }
+
+// x has one cable of W1 = 100 GB/s, y a ring with W = 200 GB/s: max(2/100, 8/200) * V/(4*16).
+TEST_CASE("textbook: an all-to-all takes as long as on the axis that needs longest") {
+  const Cluster made = cluster("torus:2x8");
+  const std::vector<int> both = {0, 1};
+  const ClosedForm book = textbook({Collective::all_to_all, Bytes{64e9}}, group_net(made, both));
+  CHECK(std::abs(book.time / Seconds{8.0 / 200 / 64 * 64} - 1) < 1e-12);
+  CHECK(book.formula == "max(A/W)*V/(4*N)");
+}
