@@ -403,6 +403,21 @@ void declare_tornado(CLI::App& app, TornadoArguments& args, Found& found) {
   declare_action(sub, args, found, tornado_command, tornado_document);
 }
 
+// What is given is heeded: an empty text would pass for an option that is not given. Options of
+// other programs are theirs.
+void refuse_empty_texts(CLI::App& app) {
+  for (CLI::App* sub : app.get_subcommands({})) {
+    for (CLI::Option* option : sub->get_options()) {
+      if (option->get_name() == "sbatch") continue;
+      option->check([wanted = option->get_description()](const std::string& text) {
+        return text.empty() ? fmt::format("expected a value, found an empty text\n  {}", wanted)
+                            : std::string();
+      });
+    }
+    refuse_empty_texts(*sub);
+  }
+}
+
 // What --help or --version answers.
 struct Answer {
   std::string text;
@@ -431,6 +446,7 @@ Found find_command(std::span<const std::string> arguments, Arguments& args) {
   app.add_subcommand("tour", "the headline results")->callback([&found] {
     found = {[] { with_engine_ready(tour_command); }, {}};
   });
+  refuse_empty_texts(app);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
