@@ -73,7 +73,7 @@ Result simulate_one(const CollectiveArguments& args, const CollectiveReading& re
     lowered.plan.collectives[i].reason = reading.reasons.front()[i];
   }
   lowered.plan.assumptions = collective_assumptions(request, args.bytes_per_rank.value_or(""));
-  for (const std::string& said : reading.padding) lowered.plan.assumptions.push_back(said);
+  for (const std::string& said : reading.remarks) lowered.plan.assumptions.push_back(said);
   if (args.check) lowered.plan.assumptions.push_back(kDelivers);
   Run run;
   run.name = args.kind;
@@ -145,7 +145,7 @@ Sweep simulate_sweep(const CollectiveArguments& args, const CollectiveReading& r
   sweep.convention = described.convention;
   sweep.points = simulate_all(reading);
   sweep.assumptions = collective_assumptions(request, "");
-  for (const std::string& said : reading.padding) sweep.assumptions.push_back(said);
+  for (const std::string& said : reading.remarks) sweep.assumptions.push_back(said);
   if (args.check) sweep.assumptions.push_back(kDelivers);
   for (const CollectiveRequest& other : reading.requests) {
     say_assumption(other.calls.front().algorithm, sweep.assumptions);

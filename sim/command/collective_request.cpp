@@ -109,6 +109,18 @@ std::string padding_text(Bytes asked, Bytes padded_to, int ranks) {
       asked / Bytes{1}, ranks, ranks, bytes / ranks / ranks, bytes);
 }
 
+// Of pieces that are less than a byte; empty: there are none.
+std::string fractions_text(const CollectiveCall& call, const GroupNet& net) {
+  const Bytes whole = call.ask.bytes;
+  if (call.algorithm == nullptr || call.algorithm->pieces == nullptr || !(whole > Bytes{}))
+    return "";
+  const int pieces = call.algorithm->pieces(call.ask, net);
+  if (whole >= Bytes{1} * pieces) return "";
+  return fmt::format(
+      "{} cuts V = {} into P = {} pieces, each less than a byte: they are sent as fractions",
+      call.algorithm->name, to_text(whole), pieces);
+}
+
 // Sets the cluster and mesh that the arguments describe; the cluster is empty when there is a
 // problem.
 void read_network(const CollectiveArguments& args, CollectiveRequest& request,
@@ -236,7 +248,7 @@ void check_root(const CollectiveArguments& args, const Numbers& given,
 struct Calls {
   std::vector<CollectiveCall> calls;
   std::vector<std::string> reasons;  // [calls] of the algorithm
-  std::vector<std::string> padding;  // what was added to V
+  std::vector<std::string> remarks;  // on V: what was added to it, pieces of less than a byte
 };
 
 // Switches with the same links are one, unless in full (lower_collectives).
@@ -298,16 +310,18 @@ Calls make_calls(const CollectiveArguments& args, const Numbers& given,
     if (args.bytes_per_rank) call.ask.bytes = from_rank(wanted.kind, size, net.ranks());
     const Bytes whole = padded(wanted.kind, call.ask.bytes, net.ranks());
     if (whole != call.ask.bytes)
-      made.padding.push_back(padding_text(call.ask.bytes, whole, net.ranks()));
+      made.remarks.push_back(padding_text(call.ask.bytes, whole, net.ranks()));
     call.ask.bytes = whole;
     SourcePos pos = wanted.pos;
     if (call.ask.window > 0) pos = argument_pos("--window", *args.window);
     if (call.ask.pieces > 0) pos = argument_pos("--pieces", *args.pieces);
     refuse_unroutable(args, wanted, call, request);
-    const AlgorithmChoice choice =
-        pick_algorithm(wanted.algorithm, call, as_replayed(request, request.full), pos, problems);
+    const Cluster replayed = as_replayed(request, request.full);
+    const AlgorithmChoice choice = pick_algorithm(wanted.algorithm, call, replayed, pos, problems);
     call.algorithm = choice.row;
     made.reasons.push_back(choice.reason);
+    const std::string fractions = fractions_text(call, group_net(replayed, axes));
+    if (!fractions.empty()) made.remarks.push_back(fractions);
     made.calls.push_back(std::move(call));
   }
   throw_if_any(problems);
@@ -357,7 +371,7 @@ CollectiveReading read_collective(const CollectiveArguments& args) {
                                           : argument_pos("--topology", args.topology));
     reading.requests.push_back(request);
     reading.reasons.push_back(std::move(made.reasons));
-    for (std::string& said : made.padding) reading.padding.push_back(std::move(said));
+    for (std::string& said : made.remarks) reading.remarks.push_back(std::move(said));
   }
   return reading;
 }

@@ -15,7 +15,8 @@ struct CollectiveReading {
   const EngineRow* engine = nullptr;
   std::vector<CollectiveRequest> requests;        // [sizes]
   std::vector<std::vector<std::string>> reasons;  // [sizes][calls]
-  std::vector<std::string> padding;               // what was added to V, for sizes that needed it
+  std::vector<std::string> remarks;  // on V, for sizes that need it: what was added to it, pieces
+                                     // of less than a byte
 };
 
 // Throws ConfigError with every problem of the arguments, and when there would be too many

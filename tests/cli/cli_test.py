@@ -410,6 +410,18 @@ def check_sweep(shardsim):
 UNITS_S = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
+def check_fractions_of_bytes(shardsim):
+    """Pieces of less than a byte are said to be that, asked for or not; those of a byte are not."""
+    for words, pieces in ((["--bytes", "10B", "--pieces", "100"], 100), (["--bytes", "100B", "--pieces", "100"], None),
+                          (["--bytes", "10B"], 64), (["--sweep-bytes", "60B:240B"], 64)):
+        done = shardsim(["collective", "all-reduce", *RING[:-2], "--algorithm", "chain", *words])
+        expect_status(done, 0)
+        size = "60 B" if "--sweep-bytes" in words else "10 B"
+        said = " ".join(done.stdout.split())
+        text = f"chain cuts V = {size} into P = {pieces} pieces, each less than a byte: they are sent as fractions"
+        expect(said.count("less than a byte") == (pieces is not None) and (pieces is None or text in said), done.stdout)
+
+
 def check_sweep_says_why(shardsim):
     """The best ten, and how the parts of the winner's step differ from the next one's: as exported."""
     with tempfile.TemporaryDirectory() as folder:
