@@ -49,6 +49,12 @@ std::string Cluster::node_name(std::uint32_t node) const {
   return node < count ? std::to_string(node) : switches[node - count];
 }
 
+std::string Cluster::node_place(std::uint32_t node) const {
+  const bool named = axes.size() < 2 || node >= static_cast<std::uint32_t>(devices());
+  if (named) return node_name(node);
+  return fmt::format("{} ({})", node_name(node), fmt::join(coordinates(DeviceId{node}), ","));
+}
+
 DeviceId Cluster::owner(LinkId link) const {
   return DeviceId{static_cast<std::uint32_t>(link) / static_cast<std::uint32_t>(ports.size())};
 }

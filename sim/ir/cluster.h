@@ -130,9 +130,11 @@ struct Cluster {
   bool missing(LinkId link) const { return figures(link).missing; }
   double speed_of(DeviceId device) const;
   std::string node_name(std::uint32_t node) const;  // "3", "leaf0"
-  LinkId link(DeviceId device, int port) const;     // of the block that the device is in
-  DeviceId owner(LinkId link) const;                // REQUIRES: of a port
-  const Port& port(LinkId link) const;              // REQUIRES: of a port
+  // The same with its place where there are several axes: "3 (0,3)".
+  std::string node_place(std::uint32_t node) const;
+  LinkId link(DeviceId device, int port) const;  // of the block that the device is in
+  DeviceId owner(LinkId link) const;             // REQUIRES: of a port
+  const Port& port(LinkId link) const;           // REQUIRES: of a port
   // The port of `axis` in direction +1 or -1 (full mesh: the displacement, modulo its size); a pair
   // and a one-way ring have only +1; a star's is the first that a route climbs.
   int port_of(int axis, int direction) const;

@@ -442,8 +442,8 @@ void require_connected(const TopologySpec& spec, const Cluster& cluster,
     problems.push_back(
         {pos,
          fmt::format("expected every device to reach every other, found no way from {} to {}",
-                     static_cast<std::uint32_t>(pair->first),
-                     static_cast<std::uint32_t>(pair->second)),
+                     cluster.node_place(static_cast<std::uint32_t>(pair->first)),
+                     cluster.node_place(static_cast<std::uint32_t>(pair->second))),
          ""});
   }
 }

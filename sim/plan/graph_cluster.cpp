@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace shardsim {
@@ -26,21 +27,38 @@ std::pair<std::string, int> name_and_number(const std::string& text) {
   return {text.substr(0, digits), std::stoi(number)};
 }
 
+// Why what stands round the dots is no range, with what to write instead; nothing: it is one.
+struct NoRange {
+  std::string expected, hint;
+};
+std::optional<NoRange> why_no_range(std::string_view written) {
+  const std::size_t dots = written.find("..");
+  const auto [name, first] = name_and_number(std::string(written.substr(0, dots)));
+  const auto [again, last] = name_and_number(std::string(written.substr(dots + 2)));
+  if (first < 0 || last < 0 || (name != again && !again.empty()))
+    return NoRange{"a range such as 0..7 or leaf0..leaf3", ""};
+  if (last < first) {
+    return NoRange{"a range that goes up",
+                   fmt::format("did you mean {}{}..{}{}?", name, last, again, first)};
+  }
+  if (last - first >= kMostNodes)
+    return NoRange{fmt::format("a range of at most {}", kMostNodes), ""};
+  return std::nullopt;
+}
+
 // The names that 0..3 or leaf0..leaf3 stands for; one that is no range for itself.
 std::vector<Chosen<std::string>> names_in(const Chosen<std::string>& written,
                                           std::vector<Problem>& problems) {
   const std::size_t dots = written.value.find("..");
   if (dots == std::string::npos) return {written};
-  const auto [name, first] = name_and_number(written.value.substr(0, dots));
-  const auto [again, last] = name_and_number(written.value.substr(dots + 2));
-  const bool alike = name == again || again.empty();
-  if (!alike || first < 0 || last < first || last - first >= kMostNodes) {
-    problems.push_back(
-        {written.pos,
-         fmt::format("expected a range such as 0..7 or leaf0..leaf3, found \"{}\"", written.value),
-         ""});
+  if (const auto why = why_no_range(written.value)) {
+    problems.push_back({written.pos,
+                        fmt::format("expected {}, found \"{}\"", why->expected, written.value),
+                        why->hint});
     return {};
   }
+  const auto [name, first] = name_and_number(written.value.substr(0, dots));
+  const int last = name_and_number(written.value.substr(dots + 2)).second;
   std::vector<Chosen<std::string>> names;
   for (int i = first; i <= last; ++i)
     names.push_back({name + std::to_string(i), written.pos, true});

@@ -39,6 +39,15 @@ std::optional<LinkId> other_way(const Cluster& cluster, LinkId link) {
   return cluster.link(cluster.owner(link), index + port.direction);
 }
 
+// "4, 12 and 3 more".
+std::string some_of(std::vector<std::string> names) {
+  constexpr std::size_t kShown = 12;
+  if (names.size() <= kShown) return fmt::format("{}", fmt::join(names, ", "));
+  const std::size_t more = names.size() - kShown;
+  names.resize(kShown);
+  return fmt::format("{} and {} more", fmt::join(names, ", "), more);
+}
+
 // REQUIRES of all but `apply`, `check_…`: what the override names is there.
 class Overrides {
  public:
@@ -123,7 +132,7 @@ class Overrides {
       }
       return;
     }
-    refuse(place.pos,
+    refuse(place.axis_pos,
            fmt::format("expected an axis of {}, found \"{}\"", cluster_.text, place.axis),
            suggestion(place.axis, names));
   }
@@ -191,10 +200,21 @@ class Overrides {
     return links;
   }
 
-  // A node by its name, or by its coordinates; -1 with a problem.
+  // A node by its name; -1 with a problem.
+  int one_node(const Chosen<std::string>& name) {
+    if (name.value.find("..") == std::string::npos) return find_node(cluster_, name, problems_);
+    refuse(name.pos, fmt::format("expected one node, found the range \"{}\"", name.value),
+           cluster_.ports.empty()
+               ? "an override with from and to is of one link"
+               : fmt::format("several links are one override as {{link: {}, at: {{{}: 0}}, …}}",
+                             cluster_.ports.front().name, cluster_.axes.front().name));
+    return -1;
+  }
+
+  // The same, or by its coordinates.
   int node(const Chosen<std::vector<Chosen<std::string>>>& written) {
     const auto& words = written.value;
-    if (words.size() == 1) return find_node(cluster_, words[0], problems_);
+    if (words.size() == 1) return one_node(words[0]);
     std::vector<int> at;
     for (std::size_t i = 0; i < std::min(words.size(), cluster_.axes.size()); ++i) {
       const std::string& text = words[i].value;
@@ -227,16 +247,14 @@ class Overrides {
     for (std::uint32_t id = 0; id < cluster_.link_count(); ++id) {
       const auto nodes = ends(cluster_, LinkId{id});
       if (!nodes || static_cast<int>(nodes->first) != from) continue;
-      joined.push_back(cluster_.node_name(nodes->second));
+      joined.push_back(cluster_.node_place(nodes->second));
       if (static_cast<int>(nodes->second) == to) links.insert(LinkId{id});
     }
     if (links.empty()) {
-      const auto name = [&](int n) { return cluster_.node_name(static_cast<std::uint32_t>(n)); };
+      const auto place = [&](int n) { return cluster_.node_place(static_cast<std::uint32_t>(n)); };
       refuse(o.from.pos,
-             fmt::format("expected a link, found none from {} to {}", name(from), name(to)),
-             joined.empty()
-                 ? ""
-                 : fmt::format("{} is joined to {}", name(from), fmt::join(joined, ", ")));
+             fmt::format("expected a link, found none from {} to {}", place(from), place(to)),
+             joined.empty() ? "" : fmt::format("{} is joined to {}", place(from), some_of(joined)));
     }
     return links;
   }

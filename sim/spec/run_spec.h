@@ -92,6 +92,7 @@ struct PlaceSpec {
   std::string axis;
   int position = 0;
   SourcePos pos;
+  SourcePos axis_pos = {};  // of its name
 };
 
 // A link or a chip that differs from the others:

@@ -150,7 +150,7 @@ std::vector<Field> override_fields(std::string_view file, const std::string& pre
       {file, item + ".at", map, false, "everywhere", "positions of the devices along axes"},
       {file, item + ".at.*", position, false, "every one", "position along the axis",
        [](RunSpec& r, V v, Problems&) {
-         latest_override(r).at.push_back({v.key, v.as<int>().value, v.pos});
+         latest_override(r).at.push_back({v.key, v.as<int>().value, v.pos, v.key_pos});
        }},
       {file, item + ".from", nodes, false, "",
        "instead of link and at: a device, its position on the axes as a list, or a switch",
