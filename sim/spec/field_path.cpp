@@ -72,8 +72,14 @@ std::string nearest_run_field(std::string_view path) {
 
 void check_value(const Field& field, const std::string& name, const Node& value,
                  Problems& problems) {
-  if (field.type == FieldType::name_or_map || field.type == FieldType::maps) return;
-  read_value(field, {name, value.pos, value}, name, problems);
+  const bool either = field.type == FieldType::name_or_map;
+  if (field.type == FieldType::maps || (either && value.kind == NodeKind::map)) {
+    RunSpec none;
+    const std::string key = name.substr(name.rfind('.') + 1);
+    read_maps(field, {key, value.pos, value}, name, none, problems);
+  } else if (!either) {
+    read_value(field, {name, value.pos, value}, name, problems);
+  }
 }
 
 std::optional<double> number_of(const Field* field, const Node& value) {

@@ -17,8 +17,8 @@ const Field* run_field(std::string_view path);
 // "did you mean parallel.tp?", or nothing.
 std::string nearest_run_field(std::string_view path);
 
-// Appends what is wrong with a value of the field. Maps of topologies are checked when they are
-// read.
+// Appends what is wrong with a value of the field, and with what is in it. Names of files and of
+// tables are checked by others.
 void check_value(const Field& field, const std::string& name, const Node& value,
                  Problems& problems);
 

@@ -353,7 +353,7 @@ void read_items(const Field& field, const NodeEntry& entry, const Place& place, 
          fmt::format("{}: expected a {}, found {}", name, type_row(field.type).text, what), ""});
   };
   if (list.kind != NodeKind::list) return refuse(list, found(list));
-  if (list.entries.empty()) return refuse(list, "an empty list");
+  if (list.entries.empty() && !field.may_be_empty) return refuse(list, "an empty list");
   const Field* row = children(place.file, field.path).find("[]");
   must(row != nullptr, "a list of maps has a row for its items");
   for (const NodeEntry& item : list.entries) {
@@ -418,6 +418,13 @@ void read_map(const Place& place, const Node& node, RunSpec& into, Problems& pro
 }
 
 }  // namespace
+
+void read_maps(const Field& field, const NodeEntry& entry, const std::string& name, RunSpec& into,
+               Problems& problems) {
+  const std::size_t dot = name.rfind('.');
+  const std::string parent = dot == std::string::npos ? "" : name.substr(0, dot);
+  read_entry(field, entry, {field.file, "", parent, entry.key_pos}, into, problems);
+}
 
 void read_fields(std::string_view file, const Node& root, RunSpec& into, Problems& problems) {
   const Place whole{file, "", "", {root.pos.source, 0, 0, 1}};

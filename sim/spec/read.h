@@ -20,4 +20,8 @@ void read_fields(std::string_view file, const Node& root, RunSpec& into, Problem
 std::optional<decltype(Value::data)> read_value(const Field& field, const NodeEntry& entry,
                                                 const std::string& name, Problems& problems);
 
+// The same of a map, or a list of maps, into `into`, with all that is in it.
+void read_maps(const Field& field, const NodeEntry& entry, const std::string& name, RunSpec& into,
+               Problems& problems);
+
 }  // namespace shardsim

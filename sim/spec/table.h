@@ -89,6 +89,7 @@ struct Field {
   void (*store)(RunSpec&, const Value&, Problems&) = nullptr;
   std::vector<std::string> choices = {};  // FieldType::choice
   std::string_view unless = {};  // a required key may be missing where one of these is beside it
+  bool may_be_empty = false;     // FieldType::maps
 };
 
 std::span<const Field> fields();

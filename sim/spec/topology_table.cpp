@@ -139,7 +139,16 @@ std::vector<Field> override_fields(std::string_view file, const std::string& pre
   using V = const Value&;
   const std::string item = prefix + "overrides.[]";
   return {
-      {file, prefix + "overrides", maps, false, "", "links and chips that differ from the others"},
+      {file,
+       prefix + "overrides",
+       maps,
+       false,
+       "none",
+       "links and chips that differ from the others",
+       nullptr,
+       {},
+       {},
+       true},
       {file, item, map, false, "", "one of them, or alike ones",
        [](RunSpec& r, V v, Problems&) {
          r.topology.overrides.emplace_back();
