@@ -43,10 +43,11 @@ Node* item(Node& list, const PathStep& step, std::vector<Problem>& problems) {
   if (Node* found = item(list, step.key)) return found;
   std::vector<std::string> known;
   for (std::size_t i = 0; i < list.entries.size(); ++i) known.push_back(item_name(list, i));
+  const std::string close = nearest(step.key, known);
   problems.push_back({step.pos,
                       fmt::format("expected {} or a number from 0 to {}, found \"{}\"",
                                   joined_or(known), known.size() - 1, step.key),
-                      ""});
+                      close.empty() ? "" : fmt::format("did you mean \"{}\"?", close)});
   return nullptr;
 }
 
@@ -69,19 +70,45 @@ std::vector<PathStep> path_steps(std::string_view path, const SourcePos& start) 
   }
 }
 
+namespace {
+
+// What a step leads to; nullptr: nothing.
+Node* below(Node& at, std::string_view key) {
+  if (holds_maps(at)) return item(at, key);
+  const auto entry = std::find_if(at.entries.begin(), at.entries.end(),
+                                  [&](const NodeEntry& one) { return one.key == key; });
+  return entry == at.entries.end() ? nullptr : &entry->node;
+}
+
+std::vector<std::string> steps_from(const Node& at) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < at.entries.size(); ++i)
+    names.push_back(holds_maps(at) ? item_name(at, i) : at.entries[i].key);
+  return names;
+}
+
+}  // namespace
+
 Node* node_at(Node& root, std::string_view path) {
   Node* at = &root;
   for (const PathStep& step : path_steps(path, {})) {
-    if (holds_maps(*at)) {
-      at = item(*at, step.key);
-    } else {
-      const auto entry = std::find_if(at->entries.begin(), at->entries.end(),
-                                      [&](const NodeEntry& one) { return one.key == step.key; });
-      at = entry == at->entries.end() ? nullptr : &entry->node;
-    }
+    at = below(*at, step.key);
     if (at == nullptr) return nullptr;
   }
   return at;
+}
+
+std::string nearest_path(const Node& root, std::string_view path) {
+  Node* at = &const_cast<Node&>(root);
+  std::string near;
+  for (const PathStep& step : path_steps(path, {})) {
+    const bool there = below(*at, step.key) != nullptr;
+    const std::string key = there ? step.key : nearest(step.key, steps_from(*at));
+    at = below(*at, key);
+    if (at == nullptr) return "";
+    near += (near.empty() ? "" : ".") + key;
+  }
+  return near;
 }
 
 const Node* node_at(const Node& root, std::string_view path) {

@@ -23,6 +23,10 @@ std::vector<PathStep> path_steps(std::string_view path, const SourcePos& start);
 Node* node_at(Node& root, std::string_view path);
 const Node* node_at(const Node& root, std::string_view path);
 
+// The path of something that is there, each step of this one or the nearest to it; "": none is
+// near.
+std::string nearest_path(const Node& root, std::string_view path);
+
 // Puts the value at its place in the tree; maps on the way are made, and a topology's short name
 // becomes a map.
 void assign(std::span<const PathStep> path, Node value, Node& root, std::vector<Problem>& problems);

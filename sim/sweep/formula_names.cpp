@@ -40,6 +40,13 @@ bool is_result(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// The nearest path of base that has a number, of a name with several parts; "": none.
+std::string nearest_number(const Node& base, const std::string& name) {
+  if (name.find('.') == std::string::npos) return "";
+  const std::string near = nearest_path(base, name);
+  return number_in_base(base, near) ? near : "";
+}
+
 }  // namespace
 
 std::optional<double> number_in_base(const Node& base, const std::string& name) {
@@ -67,12 +74,14 @@ void FormulaNames::check(const Formula& formula, const Node& base, bool of_resul
     if (names_.contains(step.name) || fields_.contains(step.name)) continue;
     if (of_results && is_result(step.name)) continue;
     if (number_in_base(base, step.name)) continue;
+    const std::string near = nearest_number(base, step.name);
     problems.push_back(
         {formula.text.at(step.offset, step.length),
          fmt::format("expected {}an axis, a variable, a derived name or a field of base that is "
                      "a number, found {}",
                      of_results ? "a column of results, " : "", in_quotes(step.name)),
-         nearest_name(step.name, of_results)});
+         near.empty() ? nearest_name(step.name, of_results)
+                      : fmt::format("did you mean \"{}\"?", near)});
   }
 }
 

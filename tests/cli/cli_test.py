@@ -176,6 +176,8 @@ REFUSED = [
     (["run", "configs/runs/fsdp-ring9.yaml"], 2, ["fsdp-ring8.yaml"]),
     (["run", "configs"], 2, ["configs", "directory"]),
     (["run", RUN, "--set", "layrs=1"], 2, ['"layrs"', "layers"]),
+    (["run", "configs/runs/gpt3-175b-a100-1024.yaml", "--set",
+      "cluster.topology.levels.nvlnk.bandwidth=25 GB/s"], 2, ['"nvlnk"', 'did you mean "nvlink"?']),
     (["run", RUN, "--set", "layers=0"], 2, ["layers"]),
     (["tornado", RUN, "--by", "10"], 2, ["--by:1:1: expected a share up to 99 % such as 10%", '"10"']),
     (["tornado", RUN, "--by", "100%"], 2, ["--by:1:1", '"100%"']),
