@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <utility>
+
+#include "base/counted.h"
 
 namespace shardsim {
 namespace {
@@ -40,10 +43,12 @@ std::string of_one(std::string what) {
 std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t total,
                           double elapsed_s) {
   const double rate = elapsed_s > 0 ? static_cast<double>(done) / elapsed_s : 0;
-  std::string text = fmt::format("{} {}", done, done == 1 ? of_one(what) : what);
-  if (total > 0) text += fmt::format(" of {}", total);
+  std::string text = fmt::format("{} {}", grouped(done), done == 1 ? of_one(what) : what);
+  if (total > 0) text += fmt::format(" of {}", grouped(total));
   if (rate <= 0) return text;
-  text += rate < 1000 ? fmt::format(", {:.3g}/s", rate) : fmt::format(", {:.0f}/s", rate);
+  text += rate < 1000
+              ? fmt::format(", {:.3g}/s", rate)
+              : fmt::format(", {}/s", grouped(static_cast<std::uint64_t>(std::llround(rate))));
   if (total > done) text += ", " + time_left(static_cast<double>(total - done) / rate);
   return text;
 }

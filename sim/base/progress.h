@@ -31,7 +31,7 @@ class Progress {
 // From here on no work of this process says how far it is (--quiet).
 void show_no_progress();
 
-// "1234 points replayed of 10000, 310/s, 28 s left".
+// "1,234 points replayed of 10,000, 310/s, 28 s left".
 std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t total,
                           double elapsed_s);
 

@@ -118,7 +118,7 @@ void check_slurm(const SweepArguments& args, std::vector<Problem>& problems) {
 void submit(const SweepArguments& args, const SweepSpec& spec) {
   std::vector<Problem> problems;
   const Candidates candidates(spec);
-  const PointList list = list_points(spec, candidates);
+  const PointList list = list_points(spec, candidates, args.quiet);
   const int points = static_cast<int>(std::min<std::size_t>(list.points.size(), kMostShards));
   const int shards =
       count_of("--shards", args.shards, points, problems).value_or(std::min(kShards, points));
@@ -160,7 +160,7 @@ void throw_if_all_invalid(const Store& store) {
 // Carries the sweep out and says what came of it.
 void do_sweep(const SweepArguments& args, const SweepSpec& spec, const SweepOptions& options) {
   const Candidates candidates(spec);
-  const PointList list = list_points(spec, candidates);
+  const PointList list = list_points(spec, candidates, args.quiet);
   check_shard(args, list, options.shard);
   const std::filesystem::path folder = std::filesystem::path(options.db).parent_path();
   if (!folder.empty()) require_writable_directory(folder.string());

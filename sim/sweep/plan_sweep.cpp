@@ -68,6 +68,11 @@ std::string duration_text(double time_s) {
   return fmt::format("{:.1f} h", time_s / 3600);
 }
 
+// Of an estimate: "1,189,000".
+std::string whole_text(double count) {
+  return grouped(static_cast<std::uint64_t>(std::llround(count)));
+}
+
 // A point of the sample, by what is known of it.
 struct Sampled {
   std::uint64_t point = 0;
@@ -78,7 +83,7 @@ class Planner {
  public:
   Planner(const SweepSpec& spec, const Candidates& candidates, const Simulate& simulate, bool quiet)
       : spec_(spec), evaluator_(spec, candidates, simulate), quiet_(quiet) {
-    plan_.list = list_points(spec, candidates);
+    plan_.list = list_points(spec, candidates, quiet);
     plan_.rules = candidates.rules();
   }
 
@@ -229,13 +234,13 @@ std::string plan_text(const SweepSpec& spec, const SweepPlan& plan, int jobs) {
       spec.sample ? " drawn" : "");
   for (std::size_t i = 0; i < plan.rules.size(); ++i) {
     if (plan.list.left_out[i] > 0)
-      text += fmt::format("  left out {:>10}  {}\n", plan.list.left_out[i], plan.rules[i]);
+      text += fmt::format("  left out {:>13}  {}\n", grouped(plan.list.left_out[i]), plan.rules[i]);
   }
   text +=
       fmt::format("of {} looked at, {} can be run\n", counted(plan.looked_at, "point", "points"),
                   plan.looked_at - refused_points(plan));
   for (const auto& [problem, count] : plan.invalid)
-    text += fmt::format("  invalid  {:>10}  {}\n", count, problem);
+    text += fmt::format("  invalid  {:>13}  {}\n", grouped(count), problem);
   if (plan.screened > 0 && plan.unfit > 0)
     text += fmt::format("of {} screened, {} cannot meet the constraints\n",
                         counted(plan.screened, "point", "points"), plan.unfit);
@@ -243,9 +248,10 @@ std::string plan_text(const SweepSpec& spec, const SweepPlan& plan, int jobs) {
   text += fmt::format("{} {} with {}: ", plan.gave_up ? "more than" : "about",
                       duration_text(estimate_s(plan, jobs)), counted(jobs, "job", "jobs"));
   if (plan.screens > 0)
-    text += fmt::format("{:.0f} screened, {} each; ", plan.screens, duration_text(plan.screen_s));
-  return text + fmt::format("{}{:.0f} replayed, {} each\n", plan.screens > 0 ? "about " : "",
-                            plan.replays,
+    text += fmt::format("{} screened, {} each; ", whole_text(plan.screens),
+                        duration_text(plan.screen_s));
+  return text + fmt::format("{}{} replayed, {} each\n", plan.screens > 0 ? "about " : "",
+                            whole_text(plan.replays),
                             (plan.gave_up ? "more than " : "") + duration_text(plan.point_s));
 }
 

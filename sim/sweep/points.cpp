@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/must.h"
+#include "base/progress.h"
 #include "spec/yaml_text.h"
 #include "sweep/draw.h"
 #include "sweep/formula_names.h"
@@ -218,9 +220,16 @@ void require_points(const SweepSpec& spec, const PointList& list, const Candidat
         by}});
 }
 
+[[noreturn]] void refuse_so_many(const SweepSpec& spec, const std::string& found) {
+  throw ConfigError(
+      {{spec.groups.front().axes.front().pos,
+        fmt::format("expected at most {} points, found {}", grouped(kMostPoints), found),
+        "draw some: sample: {points: 10000, seed: 1}"}});
+}
+
 }  // namespace
 
-PointList list_points(const SweepSpec& spec, const Candidates& candidates) {
+PointList list_points(const SweepSpec& spec, const Candidates& candidates, bool quiet) {
   PointList list;
   list.left_out.resize(candidates.rules().size());
   const double limit = spec.sample ? kMostToDrawFrom : kMostCandidates;
@@ -237,8 +246,17 @@ PointList list_points(const SweepSpec& spec, const Candidates& candidates) {
   constexpr std::uint64_t kLook = 1 << 16;  // candidates between looks at the interrupt flag
   const std::uint64_t most =
       std::min<std::uint64_t>(all, static_cast<std::uint64_t>(kMostCandidates));
+  if (!spec.sample && candidates.rules().empty() && all > kMostPoints)
+    refuse_so_many(spec, grouped(all));
+  Progress progress(spec.sample ? "candidates drawn" : "candidates looked at",
+                    spec.sample ? 0 : most, quiet);
   for (std::uint64_t i = 0; i < most && list.points.size() < wanted; ++i) {
-    if (i % kLook == 0) throw_if_interrupted();
+    if (i % kLook == 0) {
+      throw_if_interrupted();
+      progress.at(i);
+      if (list.points.size() > kMostPoints)
+        refuse_so_many(spec, fmt::format("more in the first {} candidates", grouped(i)));
+    }
     const Candidate candidate = candidates.at(spec.sample ? draw.at(i) : i);
     ++list.candidates;
     if (candidate.left_out < 0) {

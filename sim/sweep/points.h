@@ -74,8 +74,9 @@ struct PointList {
       left_out;           // [Candidates::rules()] candidates that a rule left out first
   double candidates = 0;  // gone through
 };
-// All points, or those of the sample. Throws ConfigError when there is none, when there are too
-// many candidates to go through, and what Candidates::at and check_constraints throw.
-PointList list_points(const SweepSpec& spec, const Candidates& candidates);
+// All points, or those of the sample; says how far it is, unless quiet. Throws ConfigError when
+// there is none, when there are too many candidates to go through or too many points to keep, and
+// what Candidates::at and check_constraints throw.
+PointList list_points(const SweepSpec& spec, const Candidates& candidates, bool quiet = false);
 
 }  // namespace shardsim

@@ -47,6 +47,37 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+[[noreturn]] void fail(const std::string& why) {
+  throw std::runtime_error(
+      why +
+      "; without Slurm, --shard i/n does every n-th point under any other scheduler, and merge "
+      "joins the databases");
+}
+
+// What sbatch prints.
+std::string run_sbatch(const std::vector<std::string>& words, const std::string& command) {
+  ProgramEnd end;
+  try {
+    end = run_program(words);
+  } catch (const std::runtime_error& error) {
+    fail(error.what());
+  }
+  const std::string output = trimmed(end.output);
+  if (end.status == 0) return output;
+  fail(fmt::format("{}{}{}\nsbatch ended with status {}: nothing is submitted", command,
+                   output.empty() ? "" : "\n", output, end.status));
+}
+
+// --parsable: the id, then ";cluster" where there are several; warnings come before.
+std::string job_id(const std::string& output, const std::string& command) {
+  const std::string last = output.substr(output.rfind('\n') + 1);
+  const std::string id = last.substr(0, last.find(';'));
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!id.empty() && std::all_of(id.begin(), id.end(), digit)) return id;
+  fail(fmt::format("{}{}{}\nsbatch ended with status 0 and told no number of a job", command,
+                   output.empty() ? "" : "\n", output));
+}
+
 }  // namespace
 
 std::vector<int> ShardStates::open() const {
@@ -105,10 +136,7 @@ std::vector<std::string> sbatch_words(const SlurmJob& job, const std::string& na
 }
 
 Submitted submit_sweep(const SlurmJob& job, const SweepSpec& spec, const PointList& list) {
-  if (!is_program("sbatch"))
-    throw std::runtime_error(
-        "there is no Slurm here: no sbatch on $PATH; --shard i/n does every n-th point under any "
-        "other scheduler, merge joins the databases");
+  if (!is_program("sbatch")) fail("there is no Slurm here: no sbatch on $PATH");
   Submitted done;
   done.states = shard_states(job, spec, list);
   const std::vector<int> open = done.states.open();
@@ -116,15 +144,7 @@ Submitted submit_sweep(const SlurmJob& job, const SweepSpec& spec, const PointLi
   const std::vector<std::string> words =
       sbatch_words(job, "shardsim " + spec.name, open, own_path());
   done.command = shell_words(words);
-  const ProgramEnd end = run_program(words);
-  if (end.status != 0)
-    throw std::runtime_error(
-        fmt::format("{}\n{}\nsbatch ended with status {}: nothing is submitted", done.command,
-                    trimmed(end.output), end.status));
-  // --parsable: the id, then ";cluster" where there are several; warnings come before.
-  const std::string output = trimmed(end.output);
-  const std::string last = output.substr(output.rfind('\n') + 1);
-  done.id = last.substr(0, last.find(';'));
+  done.id = job_id(run_sbatch(words, done.command), done.command);
   return done;
 }
 

@@ -29,6 +29,9 @@ using Database = std::unique_ptr<sqlite3, Closer>;
 using Query = std::unique_ptr<sqlite3_stmt, Closer>;
 
 constexpr const char* kGoOn = "go on (sweep --resume, or merge again)";
+constexpr const char* kLocked =
+    "locked by another process: wait until the sweep that writes it has ended, or end what else "
+    "has it open (fuser FILE names it), then do the same again, a sweep with --resume";
 
 // What SQLite's code means for the person whose file it is.
 std::string meaning(sqlite3* db, int code) {
@@ -40,7 +43,7 @@ std::string meaning(sqlite3* db, int code) {
                          sqlite3_errstr(code), kGoOn);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return "locked by another process";
+      return kLocked;
     case SQLITE_READONLY:
       return "read-only";
     case SQLITE_CANTOPEN:
@@ -116,7 +119,7 @@ struct Store::State {
     // What a killed process leaves running holds its lock until it has gone, too.
     constexpr int kTries = 50;
     for (int i = 0; ::flock(lock, LOCK_EX | LOCK_NB) != 0; ++i) {
-      if (i == kTries) throw std::runtime_error(fmt::format("{}: locked by another process", path));
+      if (i == kTries) throw std::runtime_error(fmt::format("{}: {}", path, kLocked));
       ::usleep(kBusyMilliseconds * 1000 / kTries);
     }
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/csv.h"
 #include "base/problem.h"
 #include "base/units.h"
@@ -239,7 +240,7 @@ std::string counts_text(const Standing& standing) {
   std::string text;
   for (std::size_t i = 0; i < standing.counts.size(); ++i) {
     if (standing.counts[i] == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", standing.counts[i],
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(standing.counts[i]),
                         to_text(static_cast<PointStatus>(i)));
   }
   return text;
@@ -258,7 +259,7 @@ std::string reasons_text(const Standing& standing) {
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string text;
   for (std::size_t i = 0; i < std::min(lines.size(), kReasonsShown); ++i)
-    text += fmt::format("  {:>9} {}\n", lines[i].first, lines[i].second);
+    text += fmt::format("  {:>9} {}\n", grouped(lines[i].first), lines[i].second);
   if (lines.size() > kReasonsShown) text += "            … (column reason of the export has all)\n";
   return text;
 }
@@ -418,20 +419,61 @@ void export_json(const Store& store, const std::function<void(const std::string&
   write(text + "\n]\n");
 }
 
+namespace {
+
+// A comment that heads the run of a point without a result; nothing with one.
+std::string why_no_result(const std::string& point, PointStatus status, const std::string& reason) {
+  const auto comment = [&](std::string_view is, std::string_view next) {
+    return fmt::format("# point {} {}{}: {}\n", point, is,
+                       reason.empty() ? "" : fmt::format(" ({})", printable(reason)), next);
+  };
+  const std::string_view replayed_anyway = "shardsim run replays it all the same";
+  switch (status) {
+    case PointStatus::infeasible:
+      return comment("is infeasible", replayed_anyway);
+    case PointStatus::invalid:
+      return comment("is invalid", "shardsim check says what is wrong with it");
+    case PointStatus::failed:
+      return comment("failed", "shardsim run tries it again");
+    case PointStatus::proof:
+      return comment("was not replayed, a bound of it is above what the best take",
+                     replayed_anyway);
+    case PointStatus::choice:
+      return comment("was not replayed, it is not among the share of keep", replayed_anyway);
+    case PointStatus::screened:
+      return comment("was screened and not replayed yet", "shardsim run replays it");
+    default:
+      return "";
+  }
+}
+
+// Why a number has no row, as far as the database knows.
+std::string why_no_row(const Store& store) {
+  const std::string shard = fact(store, "shard");
+  if (!shard.ends_with("/1"))
+    return fmt::format("this is shard {}: other points are in the databases of the others", shard);
+  if (fact(store, "finished") != "1") return "not all points are done: sweep FILE --resume";
+  return "what where, derive or sample leaves out is no point: sweep FILE --plan counts it, "
+         "sweep export DB --csv lists the points";
+}
+
+}  // namespace
+
 std::string run_of_point(const Store& store, const std::string& point) {
   const Parsed<std::int64_t> number = parse_large_count(point, 0, std::int64_t{1} << 53);
-  std::optional<std::string> yaml;
-  if (number) {
-    const std::vector<std::string> columns = {"point", "run_yaml"};
-    store.each(columns, [&](const Row& row) {
-      if (std::get<std::int64_t>(row[0]) == number.value) yaml = datum_text(row[1]);
-    });
-  }
-  if (yaml) return *yaml;
-  throw ConfigError({{argument_pos("--point", point),
-                      number ? fmt::format("expected a point of {}, found {}", store.path(), point)
-                             : number.error,
-                      ""}});
+  const SourcePos pos = argument_pos("--point", point);
+  if (!number) throw ConfigError({{pos, number.error, ""}});
+  std::optional<std::string> run;
+  const std::vector<std::string> columns = {"point", "status", "reason", "run_yaml"};
+  store.each(columns, [&](const Row& row) {
+    if (std::get<std::int64_t>(row[0]) != number.value) return;
+    const auto status = point_status(datum_text(row[1]));
+    run = why_no_result(point, status.value_or(PointStatus::ok), datum_text(row[2])) +
+          datum_text(row[3]);
+  });
+  if (run) return *run;
+  throw ConfigError({{pos, fmt::format("expected a point of {}, found {}", store.path(), point),
+                      why_no_row(store)}});
 }
 
 }  // namespace shardsim

@@ -89,6 +89,8 @@ struct SweepSpec {
 // The most candidates that are gone through one by one.
 inline constexpr double kMostCandidates = 1e9;
 inline constexpr double kMostToDrawFrom = 1e15;  // numbers that a double holds
+// Of what is left of them, all numbers are kept in memory, 8 bytes each.
+inline constexpr std::size_t kMostPoints = 50'000'000;
 
 // Reads a sweep file. Throws ConfigError with every problem: unknown keys, axes that name no field,
 // values that the field does not take, empty lists and ranges, formulas that cannot be read or name

@@ -595,12 +595,13 @@ def test_databases_that_are_refused(folder):
     refused(2, 'expected a database of format 2, found "1"', "export", folder / "old.db", "--csv")
     holder = sqlite3.connect(db, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    refused(1, "locked by another process", path, "--db", db, "--resume")
+    refused(1, "a.db: locked by another process: wait until the sweep that writes it has ended", path, "--db", db,
+            "--resume")
     holder.execute("ROLLBACK")
     refused(2, "expected a shard from 0/4 to 3/4, found 4/4", path, "--shard", "4/4")
     refused(2, "expected a shard such as 0/8", path, "--shard", "2")
     refused(2, "expected one of --csv, --json and --point", "export", db)
-    refused(2, "expected a point of", "export", db, "--point", "17")
+    refused(2, "--csv lists the points", "export", db, "--point", "17")
     if os.geteuid() != 0:  # root writes everywhere
         db.chmod(0o444)
         refused(1, "read-only", path, "--db", db, "--resume")
@@ -616,6 +617,75 @@ def test_exports(folder):
         assert list(a) == list(b)
         for key, value in a.items():
             assert ("" if value is None else value) == (type(value)(b[key]) if value is not None else b[key]), key
+
+
+def test_runs_of_points_without_a_replay(folder):
+    """A run says what became of its point, and still is a run; a number without a row says why."""
+    folder = pathlib.Path(folder)
+    axes = BASE.replace("layers: 4", "layers: 32") + AXES
+    search = "search: {objective: step_time, constraints: memory_floor_bytes < 30 GB, top: TOP, keep: 15 %}\n"
+    said = {"ok": None, "invalid": "is invalid (", "infeasible": "is infeasible (memory_floor_bytes < 30 GB",
+            "dropped by proof": "was not replayed, a bound of it is above what the best take: shardsim run",
+            "dropped by choice": "was not replayed, it is not among the share of keep: shardsim run"}
+    seen = set()
+    for top in (2, 20):
+        path = file_in(folder, axes + search.replace("TOP", str(top)), f"{top}.yaml")
+        db = folder / f"{top}.db"
+        sweep(path, "--db", db, "--jobs", 1)
+        for status, point in {row["status"]: row["point"] for row in table(db)}.items():
+            seen.add(status)
+            run = sweep("export", db, "--point", point).stdout
+            start = f"# point {point} {said[status]}" if said[status] else "cluster:"
+            assert run.startswith(start) and run.endswith(yamls(db)[int(point)]), run
+            if status != "invalid":
+                subprocess.run([binary, "check", file_in(folder, run, "run.yaml")], check=True, capture_output=True)
+    assert {"ok", "infeasible", "dropped by proof", "dropped by choice"} <= seen, seen
+    points = {row["point"] for row in table(db)}
+    left_out = next(i for i in range(288) if str(i) not in points)
+    message = sweep("export", db, "--point", left_out, check=2).stderr
+    assert "what where, derive or sample leaves out is no point" in message, message
+    shard = folder / "shard.db"
+    sweep(path, "--db", shard, "--shard", "0/2", "--jobs", 1)
+    other = (points - {row["point"] for row in table(shard)}).pop()
+    assert "this is shard 0/2" in sweep("export", shard, "--point", other, check=2).stderr
+
+
+def test_overrides_or_none(folder):
+    """An empty list of overrides is the network as it is."""
+    topology = "{kind: torus, axes: {x: 4, y: 2}, link: {bandwidth: 100 GB/s}}"
+    base = re.sub(r"\{kind: switch.*\}\}", topology + "}", BASE)
+    text = base + ("axes: {parallel.tp: [8], cluster.topology.overrides: [[], [{link: x+, at: {x: 3}, "
+                   "bandwidth: 10 GB/s}]]}\n")
+    steps = []
+    for name, its in (("a", text), ("b", base + "axes: {parallel.tp: [8]}\n")):
+        db = pathlib.Path(folder) / f"{name}.db"
+        sweep(file_in(folder, its), "--db", db, "--jobs", 1)
+        steps.append([float(r["step_time_s"]) for r in table(db)])
+    (without, slow), (plain,) = steps
+    assert without == plain < slow, steps
+
+
+def test_a_broken_sbatch(folder):
+    """Slurm that fails names the way without it."""
+    folder = pathlib.Path(folder)
+    path = file_in(folder, BASE + "axes: {parallel.tp: [8]}\n")
+    broken = folder / "bin"
+    broken.mkdir()
+
+    def told(script):
+        (broken / "sbatch").write_text(script)
+        (broken / "sbatch").chmod(0o755)
+        done = subprocess.run([binary, "sweep", path, "--slurm", "--shards", "1", "--out", folder / "out"],
+                              capture_output=True, text=True, env={**os.environ, "PATH": f"{broken}:{os.environ['PATH']}"})
+        assert done.returncode == 1 and not done.stdout, done
+        assert "without Slurm, --shard i/n does every n-th point" in done.stderr, done.stderr
+        return done.stderr
+
+    no_contact = told("#!/bin/sh\necho sbatch: error: no contact >&2\nexit 1\n")
+    assert "sbatch: error: no contact\nsbatch ended with status 1: nothing is submitted" in no_contact, no_contact
+    assert "ended with status 137" in told("#!/bin/sh\nkill -9 $$\n")
+    assert "cannot run sbatch" in told("")
+    assert "told no number of a job" in told("#!/bin/sh\necho Job 7 to start at noon\n")
 
 
 def test_hostile_names(folder):
@@ -638,6 +708,25 @@ def test_sample_is_drawn_by_its_seed(folder):
         sweep(file_in(folder, text.replace("seed: 3", f"seed: {seed}")), "--db", db, "--jobs", 2)
         drawn.append([r["point"] for r in table(db)])
     assert len(drawn[0]) == 7 and drawn[0] == drawn[1] != drawn[2], drawn
+
+
+def test_plans_of_many_candidates(folder):
+    """Counts are printed thousands apart; more points than memory is meant to hold are refused on the way."""
+    axes = BASE + "axes: {parallel.tp: [8], batch.length: 1..1000}\nvariables: {a: 1..LAST}\n"
+    few = file_in(folder, axes.replace("LAST", "1000") + "where: a * length <= 1200\n")
+    printed = sweep(few, "--plan").stdout
+    points = sum(1200 // a if a > 1 else 1000 for a in range(1, 1001))
+    assert printed.startswith(f"s: {points:,} points of 1,000,000 candidates\n"
+                              f"  left out {1_000_000 - points:>13,}  a * length"), printed
+    with open(pathlib.Path(folder) / "err", "w+") as err:
+        many = file_in(folder, axes.replace("LAST", "100000") + "where: a > 0\n")
+        process = subprocess.Popen([binary, "sweep", many, "--plan"], stderr=err, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        err.seek(0)
+        assert os.waitstatus_to_exitcode(status) == 2 and "expected at most 50,000,000 points" in err.read()
+    assert usage.ru_maxrss <= 800 * 1024, usage  # KiB
+    at_once = sweep(file_in(folder, axes.replace("LAST", "100000")), "--plan", check=2).stderr
+    assert "expected at most 50,000,000 points, found 100,000,000" in at_once, at_once
 
 
 def test_a_million_points_are_planned(folder):

@@ -17,9 +17,9 @@ TEST_CASE("progress says how much, how fast and how long still") {
       {50, 100, 10, "50 points of 100, 5/s, 10 s left"},
       {100, 100, 10, "100 points of 100, 10/s"},
       {7, 0, 2, "7 points, 3.5/s"},
-      {1000, 400'000, 1, "1000 points of 400000, 1000/s, 7 min left"},
-      {250'000, 100'000'000, 2, "250000 points of 100000000, 125000/s, 13 min left"},
-      {1, 10'000, 4, "1 point of 10000, 0.25/s, 11.1 h left"},
+      {1000, 400'000, 1, "1,000 points of 400,000, 1,000/s, 7 min left"},
+      {250'000, 100'000'000, 2, "250,000 points of 100,000,000, 125,000/s, 13 min left"},
+      {1, 10'000, 4, "1 point of 10,000, 0.25/s, 11.1 h left"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.done);
