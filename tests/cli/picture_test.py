@@ -226,10 +226,11 @@ LONG = ["collective", "all-gather", "--topology", "ring:1664", "--bandwidth", "1
 
 def check_progress(binary):
     _, errors = on_terminal(binary, LONG, 100)
-    found = re.search(r"(\d+) operations replayed of (\d+), [\d.]+/s, (\d+ s|\d+ min|[\d.]+ h) left", errors)
+    found = re.search(r"([\d,]+) operations replayed of ([\d,]+), [\d.,]+/s, (\d+ s|\d+ min|[\d.]+ h) left", errors)
     expect(found is not None, f"no progress: {errors!r}")
     if found:
-        expect(0 < int(found[1]) < int(found[2]), f"progress is out of order: {found[0]}")
+        done, total = (int(number.replace(",", "")) for number in found.group(1, 2))
+        expect(0 < done < total, f"progress is out of order: {found[0]}")
         expect(errors.endswith("\r\033[K"), "the line stays")
     expect(on_terminal(binary, [*LONG, "--quiet"], 100)[1] == "", "--quiet says how far it is")
     expect(run(binary, *LONG).stderr == "", "progress although nobody looks")
