@@ -396,7 +396,7 @@ TEST_CASE("what graphs get wrong") {
   CHECK(problems_of(graph(2, {"7"}, {join("0..1", {"7"})})) ==
         "expected a name of a switch, found \"7\" [numbers are devices]; ");
   CHECK(problems_of(graph(2, {"s"}, {join("1..0", {"s"})})) ==
-        "expected a range such as 0..7 or leaf0..leaf3, found \"1..0\"; ");
+        "expected a range that goes up, found \"1..0\" [did you mean 0..1?]; ");
 }
 
 TEST_CASE("what overrides get wrong") {
@@ -426,7 +426,8 @@ TEST_CASE("what overrides get wrong") {
   CHECK(problems_of("torus:4x4", between) == "expected from and to, found from alone; ");
   between.to = {{word("5")}, {}, true};
   CHECK(problems_of("torus:4x4", between) ==
-        "expected a link, found none from 0 to 5 [0 is joined to 4, 12, 1, 3]; ");
+        "expected a link, found none from 0 (0,0) to 5 (1,1) [0 (0,0) is joined to 4 (1,0), "
+        "12 (3,0), 1 (0,1), 3 (0,3)]; ");
   between.to = {{word("0"), word("9")}, {}, true};
   CHECK(problems_of("torus:4x4", between) == "expected y from 0 to 3, found \"9\"; ");
   CHECK(problems_of("line:4", missing("x+", {{"x", 1, {}}})) ==

@@ -110,9 +110,10 @@ TEST_CASE("topology: --set reaches a level by number or name, in a file too") {
       CHECK(run.topology.levels[1].bandwidth.value.v == 7e9);
     }
   }
-  CHECK(complaint({kLevels, "cluster.topology.levels.bi.size=3"}) ==
-        "--set:1:25: expected nvlink or ib or a number from 0 to 1, found \"bi\"\n"
-        "  cluster.topology.levels.bi.size=3\n                          ^~");
+  CHECK(
+      complaint({kLevels, "cluster.topology.levels.bi.size=3"}) ==
+      "--set:1:25: expected nvlink or ib or a number from 0 to 1, found \"bi\"\n"
+      "  cluster.topology.levels.bi.size=3\n                          ^~\n  did you mean \"ib\"?");
 }
 
 TEST_CASE("topology: wrap and double_link of a single level") {
