@@ -109,9 +109,15 @@ std::string padding_text(Bytes asked, Bytes padded_to, int ranks) {
       asked / Bytes{1}, ranks, ranks, bytes / ranks / ranks, bytes);
 }
 
-// Of pieces that are less than a byte; empty: there are none.
+// Of blocks or pieces that are less than a byte; empty: there are none.
 std::string fractions_text(const CollectiveCall& call, const GroupNet& net) {
   const Bytes whole = call.ask.bytes;
+  const double blocks = static_cast<double>(net.ranks()) * net.ranks();
+  if (call.ask.kind == Collective::all_to_all && whole > Bytes{} && whole < Bytes{1} * blocks) {
+    return fmt::format(
+        "V = {} in {} x {} blocks, each less than a byte: they are sent as fractions",
+        to_text(whole), net.ranks(), net.ranks());
+  }
   if (call.algorithm == nullptr || call.algorithm->pieces == nullptr || !(whole > Bytes{}))
     return "";
   const int pieces = call.algorithm->pieces(call.ask, net);
@@ -185,11 +191,19 @@ struct Wanted {
 std::vector<Wanted> read_kinds(const CollectiveArguments& args, std::vector<Problem>& problems) {
   std::vector<Wanted> kinds = {{kind_named("collective", args.kind, problems), args.algorithm,
                                 argument_pos("--algorithm", args.algorithm)}};
+  names_algorithm(args.algorithm, kinds.front().pos, problems);
   for (const std::string& name : args.beside) {
     kinds.push_back(
         {kind_named("--beside", name, problems), "auto", argument_pos("--beside", name)});
   }
   return kinds;
+}
+
+// "all-gather, all-to-all".
+std::string kinds_text(const std::vector<Wanted>& kinds) {
+  std::vector<std::string_view> names;
+  for (const Wanted& wanted : kinds) names.push_back(to_text(wanted.kind));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 constexpr int kMostShift = 1'000'000'000;
@@ -216,7 +230,11 @@ void check_shift(const CollectiveArguments& args, const Numbers& given,
     return wanted.kind == Collective::collective_permute;
   });
   if (!permutes) {
-    problems.push_back({pos, "expected --shift with a collective-permute only, found none", ""});
+    problems.push_back({pos,
+                        fmt::format("expected --shift with a collective-permute only, found it "
+                                    "with {}",
+                                    kinds_text(kinds)),
+                        ""});
   } else if (*given.shift % last.size == 0) {
     problems.push_back(
         {pos,
@@ -235,8 +253,11 @@ void check_root(const CollectiveArguments& args, const Numbers& given,
   const bool any = std::any_of(kinds.begin(), kinds.end(),
                                [](const Wanted& wanted) { return rooted(wanted.kind); });
   if (!any) {
-    problems.push_back(
-        {pos, "expected --root with a broadcast, reduce, gather or scatter only, found none", ""});
+    problems.push_back({pos,
+                        fmt::format("expected --root with a broadcast, reduce, gather or scatter "
+                                    "only, found it with {}",
+                                    kinds_text(kinds)),
+                        ""});
   } else if (*given.root < 0 || *given.root >= ranks) {
     problems.push_back({pos,
                         fmt::format("expected a root from 0 to {}, a rank of the group, found {}",

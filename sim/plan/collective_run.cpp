@@ -21,11 +21,15 @@ constexpr double kBytesPerOp = 200;  // op, dependencies, start and end
 
 }  // namespace
 
-std::string algorithm_suggestion(const std::string& wrong) {
+bool names_algorithm(const std::string& name, const SourcePos& pos,
+                     std::vector<Problem>& problems) {
   std::vector<std::string> names = algorithm_names();
   names.emplace_back("auto");
-  const std::string near = suggestion(wrong, names);
-  return near.empty() ? "see: shardsim list collectives" : near;
+  if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+  const std::string near = suggestion(name, names);
+  problems.push_back({pos, fmt::format("expected a collective algorithm, found \"{}\"", name),
+                      near.empty() ? "see: shardsim list collectives" : near});
+  return false;
 }
 
 namespace {
@@ -60,12 +64,8 @@ AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveCall& 
   const CollectiveAsk& ask = call.ask;
   const GroupNet net = group_net(cluster, call.axes);
   if (wanted != "auto") {
+    if (!names_algorithm(wanted, pos, problems)) return {};
     const AlgorithmRow* row = find_algorithm(wanted);
-    if (row == nullptr) {
-      problems.push_back({pos, fmt::format("expected a collective algorithm, found \"{}\"", wanted),
-                          algorithm_suggestion(wanted)});
-      return {};
-    }
     if (net.axes.empty()) return {nullptr, "one device: nothing is sent"};
     const std::string why_not = unsuited(*row, ask, net);
     if (!why_not.empty()) {

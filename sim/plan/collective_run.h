@@ -27,8 +27,9 @@ AlgorithmChoice pick_algorithm(const std::string& wanted, const CollectiveCall& 
                                const Cluster& cluster, const SourcePos& pos,
                                std::vector<Problem>& problems);
 
-// The nearest name of an algorithm, or where to find them all.
-std::string algorithm_suggestion(const std::string& wrong);
+// Whether it names an algorithm or is "auto"; otherwise says so, with the nearest name or where to
+// find them all.
+bool names_algorithm(const std::string& name, const SourcePos& pos, std::vector<Problem>& problems);
 
 // The instance of a call for reports; the bracket is filled in by lowering.
 CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& cluster,

@@ -15,19 +15,12 @@ WantedAlgorithms::WantedAlgorithms(const RunSpec& spec, std::vector<Problem>& pr
     : spec_(spec) {
   std::vector<std::string> kinds;
   for (const Collective kind : collective_kinds()) kinds.emplace_back(to_text(kind));
-  std::vector<std::string> names = algorithm_names();
-  names.emplace_back("auto");
   for (const AlgorithmSpec& entry : spec.collectives) {
     if (std::find(kinds.begin(), kinds.end(), entry.kind) == kinds.end()) {
       problems.push_back({entry.pos, fmt::format("expected a collective, found \"{}\"", entry.kind),
                           suggestion(entry.kind, kinds)});
     }
-    if (std::find(names.begin(), names.end(), entry.algorithm.value) == names.end()) {
-      problems.push_back(
-          {entry.algorithm.pos,
-           fmt::format("expected a collective algorithm, found \"{}\"", entry.algorithm.value),
-           algorithm_suggestion(entry.algorithm.value)});
-    }
+    names_algorithm(entry.algorithm.value, entry.algorithm.pos, problems);
   }
 }
 
