@@ -120,6 +120,11 @@ std::vector<GroupNet> sample_nets() {
     outside.level = outside.nic_level = 1;
     if (axis.wiring == Wiring::star) outside.climbs = {{1, axis.w1, axis.w1, axis.w1}};
     nets.push_back({{outside, axis}});
+    for (GroupNet& net : nets) {
+      for (GroupAxis& one : net.axes) {
+        for (Climb& climb : one.climbs) climb.block.assign(net.axes.size(), 1);  // its own
+      }
+    }
   }
   return nets;
 }

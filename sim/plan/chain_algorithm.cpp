@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "plan/algorithm_parts.h"
@@ -53,15 +54,18 @@ Place place_of(const Climb& climb, const std::vector<int>& sizes, int rank) {
 }
 
 // What a hop along each axis has of the ports that it climbs. All hops are busy at once: an uplink
-// carries those that leave its block, of every group.
-std::vector<BytesPerSec> rates_along(const GroupNet& net, const DevicePath& path) {
+// carries those that leave its block, of every group, and the port of a root at place `root` of an
+// open path both ways.
+std::vector<BytesPerSec> rates_along(const GroupNet& net, const DevicePath& path,
+                                     std::size_t root) {
   const std::vector<int> sizes = net.sizes();
   std::map<Place, int> leave;
   std::map<int, int> most;  // of one block, by port
   for (std::size_t i = 0; i < path.hops.size(); ++i) {
+    const std::size_t sender = path.closed || i >= root ? i : i + 1;
     for (const Climb& climb : net.axes[axis_of(path.hops[i])].climbs) {
       int& here = most[climb.port];
-      here = std::max(here, ++leave[place_of(climb, sizes, path.ranks[i])]);
+      here = std::max(here, ++leave[place_of(climb, sizes, path.ranks[sender])]);
     }
   }
   std::vector<BytesPerSec> rates;
@@ -74,26 +78,46 @@ std::vector<BytesPerSec> rates_along(const GroupNet& net, const DevicePath& path
   return rates;
 }
 
-// `count` hops of the path from place `from` on, or backwards from there.
+bool alike(const Hops& a, const Hops& b) {
+  return a.latency == b.latency && std::abs(a.w1 / b.w1 - 1) < 1e-12;
+}
+
+// `count` hops of the path from place `from` on, or backwards from there; those that are alike
+// together.
 std::vector<Hops> side_of(const GroupNet& net, const DevicePath& path, int from, int count,
                           bool back) {
   const int n = static_cast<int>(path.ranks.size());
-  const std::vector<BytesPerSec> rates = rates_along(net, path);
-  std::vector<Hops> by_axis(net.axes.size());
-  for (std::size_t a = 0; a < by_axis.size(); ++a) by_axis[a] = {0, net.axes[a].latency, rates[a]};
+  const std::vector<BytesPerSec> rates = rates_along(net, path, static_cast<std::size_t>(from));
+  std::vector<int> on_axis(net.axes.size(), 0);
   for (int i = 0; i < count; ++i) {
     const int hop = back ? (from - 1 - i + n) % n : (from + i) % n;
-    ++by_axis[axis_of(path.hops[static_cast<std::size_t>(hop)])].count;
+    ++on_axis[axis_of(path.hops[static_cast<std::size_t>(hop)])];
   }
-  std::erase_if(by_axis, [](const Hops& hops) { return hops.count == 0; });
-  return by_axis;
+  std::vector<Hops> side;
+  for (std::size_t a = 0; a < on_axis.size(); ++a) {
+    if (on_axis[a] == 0) continue;
+    const Hops hops{on_axis[a], net.axes[a].latency, rates[a]};
+    const auto same =
+        std::find_if(side.begin(), side.end(), [&](const Hops& h) { return alike(h, hops); });
+    if (same == side.end()) {
+      side.push_back(hops);
+    } else {
+      same->count += hops.count;
+    }
+  }
+  return side;
 }
 
 constexpr int kMostUnlike = 65536;  // ranks of a path whose hops are looked at one by one
 
+bool over_switches(const GroupNet& net) {  // of several levels, or beside cables
+  return !star(net) && std::any_of(net.axes.begin(), net.axes.end(),
+                                   [](const GroupAxis& axis) { return !axis.climbs.empty(); });
+}
+
 // The ways from the root; all hops as slow as the slowest where they are alike, or too many.
 std::vector<std::vector<Hops>> sides_of(const Chain& c, const GroupNet& net, int root) {
-  if (same_links(net) || net.graph != nullptr || net.ranks() > kMostUnlike)
+  if ((same_links(net) && !over_switches(net)) || net.graph != nullptr || net.ranks() > kMostUnlike)
     return {{{c.depth, highest_latency(net), slowest(net)}}};
   const DevicePath path = device_path(net);
   const int n = net.ranks();
@@ -142,6 +166,15 @@ Chain chain_of(const CollectiveAsk& ask, const GroupNet& net) {
   }
   c.sides = sides_of(c, net, ask.root);
   return c;
+}
+
+// Whether every hop takes the same time whatever the others do.
+bool in_step(const Chain& c, const GroupNet& net) {
+  if (!over_switches(net)) return same_links(net);
+  return !net.strided && net.ranks() <= kMostUnlike &&
+         std::all_of(c.sides.begin(), c.sides.end(), [&](const std::vector<Hops>& side) {
+           return side.size() == 1 && alike(side.front(), c.sides.front().front());
+         });
 }
 
 // How often a piece goes the way without a pause: to the root and back over other links.
@@ -209,13 +242,13 @@ ClosedForm form_chain(const CollectiveAsk& ask, const GroupNet& net) {
   const bool unlike = c.sides.front().size() > 1;
   if (ask.kind == Collective::barrier) {
     return {time, unlike ? "2 * sum of a over hops" : fmt::format("2*({}) * a", depth),
-            same_links(net)};
+            in_step(c, net)};
   }
   const std::string slots =
       unlike ? "[sum over hops of (a + V/(P*W1)) + (P - 1) * the longest]"
              : fmt::format("(P + {} - 1) * (a + V/({}P*W1))", way, c.ways() == 2 ? "2*" : "");
   return {time, fmt::format("{}{}, P = {} pieces", twice ? "2 * " : "", slots, pieces),
-          same_links(net)};
+          in_step(c, net)};
 }
 
 double sends_chain(const CollectiveAsk& ask, const GroupNet& net) {

@@ -30,12 +30,42 @@ std::vector<int> picked(const std::vector<int>& values, const std::vector<int>& 
 
 }  // namespace
 
-GroupNet along(const GroupNet& net, const std::vector<int>& axes) {
+namespace {
+
+// What a device has of a port beside the groups at the other places of these axes.
+void share_with_groups(const GroupNet& net, const std::vector<int>& beside, int nic_level,
+                       Climb& climb) {
+  for (const int a : beside) {
+    const int sharers = climb.block[static_cast<std::size_t>(a)];
+    climb.one = climb.one / sharers;
+    if (net.axes[static_cast<std::size_t>(a)].level >= nic_level) climb.node = climb.node / sharers;
+  }
+}
+
+}  // namespace
+
+GroupNet along(const GroupNet& net, const std::vector<int>& axes, bool alone) {
+  const std::vector<int> beside = alone ? std::vector<int>{} : others(net, axes);
   GroupNet part = net;
   part.axes.clear();
-  for (const int a : axes) part.axes.push_back(net.axes[static_cast<std::size_t>(a)]);
+  for (const int a : axes) {
+    part.axes.push_back(net.axes[static_cast<std::size_t>(a)]);
+    GroupAxis& axis = part.axes.back();
+    for (Climb& climb : axis.climbs) {
+      share_with_groups(net, beside, axis.nic_level, climb);
+      climb.block = picked(climb.block, axes);
+    }
+  }
   return part;
 }
+
+namespace {
+
+GroupNet net_of(const Part& part, const GroupNet& net) {
+  return along(net, part.axes, part.at_root);
+}
+
+}  // namespace
 
 Part part_of(Collective kind, const CollectiveAsk& ask, const GroupNet& net, std::vector<int> axes,
              bool whole) {
@@ -54,7 +84,7 @@ Part part_of(Collective kind, const CollectiveAsk& ask, const GroupNet& net, std
 }
 
 Part cheapest(Part part, const GroupNet& net) {
-  part.row = choose_algorithm(part.ask, along(net, part.axes)).best;
+  part.row = choose_algorithm(part.ask, net_of(part, net)).best;
   must(part.row != nullptr, "some algorithm suits every part");
   return part;
 }
@@ -68,7 +98,7 @@ class Lift {
        const Part& part)
       : sizes_(net.sizes()),
         part_(part),
-        plan_(part.row->plan(part.ask, along(net, part.axes), picked(fold, part.axes))) {
+        plan_(part.row->plan(part.ask, net_of(part, net), picked(fold, part.axes))) {
     const std::vector<int> beside = others(net, part.axes);
     for (const int a : beside) beside_ |= 1u << a;
     for (const int a : part.axes) inside_ |= 1u << a;
@@ -250,7 +280,7 @@ std::string text_of(const Part& part, const GroupNet& net, const std::string& fo
 ClosedForm form_of(const Composite& composite, const GroupNet& net) {
   ClosedForm sum;
   for (const Part& part : composite.parts) {
-    const GroupNet part_net = along(net, part.axes);
+    const GroupNet part_net = net_of(part, net);
     const ClosedForm form = part.row->closed_form(part.ask, part_net);
     sum.time += form.time;
     sum.exact = sum.exact && form.exact;
@@ -263,7 +293,7 @@ ClosedForm form_of(const Composite& composite, const GroupNet& net) {
 double sends_of(const Composite& composite, const GroupNet& net) {
   double sends = 0;
   for (const Part& part : composite.parts) {
-    const GroupNet part_net = along(net, part.axes);
+    const GroupNet part_net = net_of(part, net);
     const double active = part.at_root ? static_cast<double>(part_net.ranks()) / net.ranks() : 1.0;
     sends += active * part.row->sends_per_rank(part.ask, part_net);
   }
@@ -275,7 +305,7 @@ std::vector<int> fold_of(const Composite& composite, const CollectiveAsk& ask,
   if (rooted(ask.kind)) return no_translation(ask, net);
   std::vector<int> fold = every_translation(ask, net);
   for (const Part& part : composite.parts) {
-    const GroupNet part_net = along(net, part.axes);
+    const GroupNet part_net = net_of(part, net);
     std::vector<int> own = part.row->fold(part.ask, part_net);
     // Its orbits are not those of translations, which the other parts have; of two ranks they are.
     if (part.row->fold == fold_doubling && part_net.ranks() > 2) own = part_net.sizes();

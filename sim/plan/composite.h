@@ -30,8 +30,10 @@ struct Composite {
   std::vector<Part> parts;
 };
 
-// The net of the groups along some axes. REQUIRES: not a graph, or all axes.
-GroupNet along(const GroupNet& net, const std::vector<int>& axes);
+// The net of the groups along some axes, one for every place on the others: what of a port was one
+// group's is shared with those beside it, unless one is alone (Part::at_root). REQUIRES: not a
+// graph, or all axes.
+GroupNet along(const GroupNet& net, const std::vector<int>& axes, bool alone = false);
 
 // A part for a collective of `ask`'s V and root, without its row.
 Part part_of(Collective kind, const CollectiveAsk& ask, const GroupNet& net, std::vector<int> axes,

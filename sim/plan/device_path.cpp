@@ -130,12 +130,21 @@ DevicePath reversed(const DevicePath& path) {
   return back;
 }
 
+namespace {
+
+// Whether its ends are neighbours; through a switch any two are.
+bool closes(const GroupAxis& axis) {
+  return wrapped(axis) || axis.wiring == Wiring::star;
+}
+
+}  // namespace
+
 bool has_cycle(const GroupNet& net) {
   if (star(net)) return true;
   int devices = 1;
   bool closed = false;
   for (const GroupAxis& axis : net.axes) {
-    closed = is_closed(crossing(devices, closed, axis.size, wrapped(axis)), wrapped(axis));
+    closed = is_closed(crossing(devices, closed, axis.size, closes(axis)), closes(axis));
     devices *= axis.size;
   }
   return closed;
@@ -152,7 +161,7 @@ DevicePath device_path(const GroupNet& net) {
   }
   Order order;
   order.at.resize(1);  // of no axis: one place
-  for (const GroupAxis& axis : net.axes) order = crossed(order, axis.size, wrapped(axis));
+  for (const GroupAxis& axis : net.axes) order = crossed(order, axis.size, closes(axis));
   path.closed = order.closed;
   const std::size_t n = order.at.size();
   for (std::size_t i = 0; i < n; ++i) {

@@ -28,8 +28,8 @@ struct DevicePath {
   bool closed = false;
 };
 
-// Closed where a cycle exists that can be travelled both ways over different links, and on one-way
-// rings. REQUIRES: at most one axis where one is one-way.
+// Closed where a cycle exists that can be travelled both ways over different links, on one-way
+// rings, and where switches join the ends. REQUIRES: at most one axis where one is one-way.
 DevicePath device_path(const GroupNet& net);
 bool has_cycle(const GroupNet& net);  // whether device_path(net) is closed
 

@@ -102,8 +102,19 @@ void absorb(AllToAllRound& into, const AllToAllRound& other) {
 
 constexpr int kMostRounds = 256;  // through switches, where a round may be short
 
+// The displacement as many hops away along every axis that comes first: forwards along a ring, to
+// the next in a full mesh. Together they load the links of a grid evenly.
+int first_alike(const GroupNet& net, const std::vector<int>& at) {
+  std::vector<int> first = at;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const GroupAxis& axis = net.axes[i];
+    if (axis.wiring != Wiring::star) first[i] = hops(axis.wiring, axis.size, at[i]);
+  }
+  return rank_at(net.sizes(), first);
+}
+
 // What displacements have in common that begin in one round: hops up to sign and exchange of alike
-// axes, and on switches the place in the order of displacements.
+// axes; where there are switches, the place of the first alike in the order of displacements.
 std::vector<int> key_of(const GroupNet& net, int displacement, int distance) {
   const std::vector<int> at = rank_coordinates(net.sizes(), displacement);
   std::vector<std::vector<int>> alike(at.size());  // hops of the axes alike to axis i, i first
@@ -111,7 +122,7 @@ std::vector<int> key_of(const GroupNet& net, int displacement, int distance) {
   for (std::size_t i = 0; i < at.size(); ++i) {
     const GroupAxis& axis = net.axes[i];
     if (axis.wiring == Wiring::star) {
-      key = {distance, static_cast<int>(1LL * displacement * kMostRounds / net.ranks())};
+      key = {distance, static_cast<int>(1LL * first_alike(net, at) * kMostRounds / net.ranks())};
       break;
     }
     std::size_t first = 0;

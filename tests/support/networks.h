@@ -1,6 +1,7 @@
 // Small clusters for tests, by short name.
 #pragma once
 
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -126,13 +127,19 @@ inline std::vector<int> all_axes(const Cluster& c) {
   return axes;
 }
 
-// One collective of all devices, replayed in full.
-inline Seconds simulated(const Cluster& made, const CollectiveAsk& ask, const AlgorithmRow& row) {
+// One collective of all groups along these axes at once, replayed in full.
+inline Seconds simulated(const Cluster& made, const CollectiveAsk& ask, const AlgorithmRow& row,
+                         const std::vector<int>& axes) {
   CollectiveRequest request;
   request.cluster = made;
   request.full = true;
-  request.calls = {{ask, &row, all_axes(made)}};
+  request.calls = {{ask, &row, axes}};
   return replay_simgrid(lower_collectives(request).graph).makespan();
+}
+
+// Of all devices.
+inline Seconds simulated(const Cluster& made, const CollectiveAsk& ask, const AlgorithmRow& row) {
+  return simulated(made, ask, row, all_axes(made));
 }
 
 // Nodes with a switch, rails or one large switch outside, leaves and spines, slices of a torus.
@@ -145,6 +152,35 @@ inline std::vector<std::string> level_networks() {
           "torus:3x2 | switch:2",
           "line:3 | switch:2",
           "full-mesh:3 | rails:2"};
+}
+
+// Two or three levels of 4 to 36 devices: a switch, ring, torus or full mesh inside, switches or
+// rails above with NICs of one device or several and uplinks, or a spine on those of the level
+// below.
+inline TopologySpec random_levels(std::mt19937& random, Seconds latency) {
+  const auto one_of = [&](const auto& values) { return values[random() % std::size(values)]; };
+  const auto count = [](int value) { return Chosen<int>{value, {}, true}; };
+  const std::string inside[] = {"switch:2", "switch:4", "switch:4",    "switch:6",
+                                "ring:4",   "line:3",   "full-mesh:4", "torus:3x2"};
+  const std::string above[] = {"switch:2", "switch:3", "rails:2", "rails:3"};
+  const std::string last[] = {"switch:2", "switch:2 /2", "switch:2 /1.5", "switch:3 /1"};
+  const double overs[] = {1, 1.5, 2, 3};
+  const std::string first = one_of(inside);
+  std::string text = first + " | " + one_of(above);
+  if (random() % 2 == 0) text += " | " + one_of(last);
+  TopologySpec spec = levels_of(text, latency, BytesPerSec{300e9});
+  const int devices = first == "torus:3x2" ? 6 : first.back() - '0';
+  const BytesPerSec rates[] = {BytesPerSec{25e9}, BytesPerSec{50e9}, BytesPerSec{200e9}};
+  for (std::size_t l = 1; l < spec.levels.size(); ++l) {
+    LevelSpec& level = spec.levels[l];
+    if (!level.bandwidth.given) continue;
+    level.bandwidth.value = one_of(rates);
+    if (random() % 2 == 0 && devices % 2 == 0) level.devices_per_nic = count(2);
+    if (random() % 4 == 0) level.devices_per_nic = count(devices);
+    if (random() % 4 == 0) level.nics_per_device = count(2);
+    if (random() % 3 == 0) level.oversubscription = {one_of(overs), {}, true};
+  }
+  return spec;
 }
 
 // Lines, rings, tori and switches with 2 to 16 ranks, sizes even, odd, equal and not.
