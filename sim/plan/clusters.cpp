@@ -352,7 +352,7 @@ class Builder {
       const std::vector<int> block = nic_block(part, l);
       add_ports(l, "", part.w1, part.latency, block);
       nic_level_ = l;
-      nic_rate_ = part.w1 / product(block);
+      rate_ = part.w1 / product(block);
       if (over.given && over.value > 1) add_uplink(l, over.value);
       return;
     }
@@ -363,19 +363,21 @@ class Builder {
     add_uplink(l, over.value);
   }
 
-  // What the devices of one element send up, divided by the oversubscription.
+  // What comes up from one element, through its NICs or its own uplinks, divided by the
+  // oversubscription.
   void add_uplink(int l, double over) {
     const bool rails = made_.levels[static_cast<std::size_t>(l)].rails;
     const std::vector<int> block = inside(l, rails ? nic_level_ : 0);
-    add_ports(l, l == nic_level_ ? "uplink " : "", nic_rate_ * product(block) / over, Seconds{0},
-              block);
+    const BytesPerSec w1 = rate_ * product(block) / over;
+    add_ports(l, l == nic_level_ ? "uplink " : "", w1, Seconds{0}, block);
+    rate_ = rate_ / over;
   }
 
   const std::vector<Part>& parts_;
   std::vector<Problem>& problems_;
   Cluster made_;
   int nic_level_ = 0;
-  BytesPerSec nic_rate_;  // egress of one device there
+  BytesPerSec rate_;  // what comes up from one device, when all send
 };
 
 }  // namespace

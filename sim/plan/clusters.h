@@ -35,8 +35,9 @@ struct LinkFigures {
 };
 
 // The cluster of one level, or of several. A switch level with a bandwidth of its own gives every
-// device (or devices_per_nic of them) a port there; one without carries what the ports of the level
-// below send it, divided by its oversubscription: leaf and spine.
+// device (or devices_per_nic of them) a port there; one without carries what can reach it from the
+// level below, through NICs or the uplinks of that level, divided by its oversubscription: leaf,
+// spine, core.
 //
 //   nvlink: switch, 8, 450 GB/s   ib: rails, 32, 50 GB/s   spine: switch, 4, oversubscription 2
 //   from device to device of another leaf: ib up, spine up, spine down, ib down; spine up is shared

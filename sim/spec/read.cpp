@@ -213,6 +213,7 @@ class ValueReader {
       case share:
         return parsed(parse_share(node_.text));
       case number:
+      case ratio:
         return parsed(parse_factor(node_.text, 0, kLargestNumber));
       case bytes:
         return positive(parse_bytes(node_.text));

@@ -18,6 +18,7 @@ constexpr std::array kTypes{
     TypeRow{FieldType::factor, "factor from 0 to 1", "number"},
     TypeRow{FieldType::share, "share above 0 and below 1", "number"},
     TypeRow{FieldType::number, "number above 0", "number"},
+    TypeRow{FieldType::ratio, "number, 1 or more", "number"},
     TypeRow{FieldType::position, "position from 0", "integer"},
     TypeRow{FieldType::bytes, "size (80 GiB)", "string"},
     TypeRow{FieldType::bandwidth, "bandwidth (90 GB/s)", "string"},

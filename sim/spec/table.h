@@ -31,6 +31,7 @@ enum class FieldType : std::uint8_t {
   factor,       // double in (0, 1]
   share,        // double in (0, 1)
   number,       // double above 0
+  ratio,        // double of 1 or more; less is refused where the value is used
   position,     // int, from 0
   bytes,
   bandwidth,

@@ -82,7 +82,7 @@ std::vector<Field> level_fields(std::string_view file, const std::string& prefix
       {file, prefix + "efficiency", factor, false, "1; innermost: the chip variant's",
        "on the bandwidth",
        [](RunSpec& r, V v, Problems&) { latest_level(r).efficiency = v.as<double>(); }},
-      {file, prefix + "oversubscription", number, false, "1",
+      {file, prefix + "oversubscription", ratio, false, "1",
        "of a switch: what enters it from below over what it can carry",
        [](RunSpec& r, V v, Problems&) { latest_level(r).oversubscription = v.as<double>(); }},
       {file, prefix + "devices_per_nic", count, false, "1",

@@ -41,7 +41,8 @@ std::optional<std::string> text_of(const Field& field, double number) {
       return with("s");
     default:
       if (number <= 0 || (field.type == FieldType::factor && number > 1) ||
-          (field.type == FieldType::share && number >= 1)) {
+          (field.type == FieldType::share && number >= 1) ||
+          (field.type == FieldType::ratio && number < 1)) {
         return std::nullopt;
       }
       return exact_text(number);

@@ -276,10 +276,10 @@ class SweepReader {
   }
 
   static bool takes_numbers(const Field& field) {
-    constexpr std::array kTypes = {FieldType::count,    FieldType::large_count, FieldType::factor,
-                                   FieldType::share,    FieldType::number,      FieldType::position,
-                                   FieldType::bytes,    FieldType::bandwidth,   FieldType::seconds,
-                                   FieldType::mesh_axis};
+    constexpr std::array kTypes = {
+        FieldType::count,     FieldType::large_count, FieldType::factor,   FieldType::share,
+        FieldType::number,    FieldType::ratio,       FieldType::position, FieldType::bytes,
+        FieldType::bandwidth, FieldType::seconds,     FieldType::mesh_axis};
     return std::find(kTypes.begin(), kTypes.end(), field.type) != kTypes.end();
   }
 

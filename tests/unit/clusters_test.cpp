@@ -190,6 +190,26 @@ TEST_CASE("levels: who owns the ports, what an oversubscribed leaf leaves") {
   CHECK(group_net(c, spine).axes[0].w1 / BytesPerSec{1e9} == doctest::Approx(50.0 / 3));
 }
 
+TEST_CASE("levels: a core carries what the spines below it can send, not what their leaves could") {
+  // 4 NICs of 100 GB/s, halved by the leaf's uplinks: 3 spines of 200 GB/s over 1.5 are 400.
+  const Cluster core = cluster("switch:4 | switch:3 /2 | switch:2 /1.5");
+  REQUIRE(core.levels[2].up.size() == 3);
+  const auto up = [](const Cluster& c, std::size_t i) {
+    return c.ports[static_cast<std::size_t>(c.levels.back().up[i])].bandwidth.v / 1e9;
+  };
+  CHECK(up(core, 1) == doctest::Approx(200).epsilon(1e-12));
+  CHECK(up(core, 2) == doctest::Approx(400).epsilon(1e-12));
+  // A node's two NICs of 50 GB/s go into uplinks of 25; 3 nodes under a spine without
+  // oversubscription can send no more than that.
+  TopologySpec spec = shardsim::testing::levels_of("switch:2 | switch:3 | switch:2 /1", Seconds{},
+                                                   BytesPerSec{100e9});
+  spec.levels[1].oversubscription = {4, {}, true};
+  const Cluster node = shardsim::testing::cluster_of(spec);
+  REQUIRE(node.levels[2].up.size() == 3);
+  CHECK(up(node, 1) == doctest::Approx(25).epsilon(1e-12));
+  CHECK(up(node, 2) == doctest::Approx(75).epsilon(1e-12));
+}
+
 // A NIC reaches every node of its rail through leaf and spine: nobody's GPU passes a message on.
 TEST_CASE("levels: rails under spines align the position in the node only") {
   const Cluster c = cluster("switch:4 | rails:3 | switch:2 /1", Seconds{1e-6});

@@ -70,6 +70,7 @@ std::string sample(const Field& field) {
     case FieldType::share:
       return "0.5";
     case FieldType::number:
+    case FieldType::ratio:
       return "2.5";
     case FieldType::position:
       return "0";
