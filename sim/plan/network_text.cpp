@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
 
+#include "plan/graph_cut.h"
+#include "plan/routes.h"
 #include "plan/slices.h"
 
 namespace shardsim {
@@ -213,6 +218,59 @@ double along(const Cluster& cluster, int axis) {  // lines of devices along an a
   return cluster.devices() / static_cast<double>(cluster.axes[static_cast<std::size_t>(axis)].size);
 }
 
+// What a changed link lacks of its port's bandwidth, with the places along an axis that it joins;
+// -1 is a switch.
+struct Lack {
+  int port = 0;
+  int from = -1, to = -1;
+  BytesPerSec rate;
+};
+
+std::vector<Lack> lacks_along(const Cluster& cluster, int a) {
+  const bool star = cluster.axes[static_cast<std::size_t>(a)].wiring == Wiring::star;
+  const auto place = [&](DeviceId device) {
+    return cluster.coordinates(device)[static_cast<std::size_t>(a)];
+  };
+  std::vector<Lack> lacks;
+  for (const auto& [link, is] : cluster.changed) {
+    const Port& port = cluster.port(link);
+    Lack lack{static_cast<int>(static_cast<std::size_t>(link) % cluster.ports.size())};
+    lack.rate = port.bandwidth - (is.missing ? BytesPerSec{} : is.bandwidth);
+    if (star) {
+      (port.direction > 0 ? lack.from : lack.to) = place(cluster.owner(link));
+    } else if (const auto joined = ends(cluster, link); joined && port.axis == a) {
+      lack.from = place(DeviceId{joined->first});
+      lack.to = place(DeviceId{joined->second});
+    } else {
+      continue;
+    }
+    lacks.push_back(lack);
+  }
+  return lacks;
+}
+
+// The most that a cut through an axis lacks, of the places where it may be: `half` places from any
+// on where they are joined in a circle, the first ones of a line; out of them (+1) or into them.
+BytesPerSec most_lacking(const std::vector<Lack>& lacks, const Axis& axis, int half,
+                         int direction) {
+  BytesPerSec most;
+  if (lacks.empty()) return most;
+  const int starts = axis.wiring == Wiring::line ? 1 : axis.size;
+  for (int start = 0; start < starts; ++start) {
+    const auto inside = [&](int place) {
+      return place >= 0 && (place - start + axis.size) % axis.size < half;
+    };
+    BytesPerSec lost;
+    for (const Lack& lack : lacks) {
+      const auto [first, then] =
+          direction > 0 ? std::pair(lack.from, lack.to) : std::pair(lack.to, lack.from);
+      if (inside(first) && !inside(then)) lost += lack.rate;
+    }
+    most = std::max(most, lost);
+  }
+  return most;
+}
+
 // One way, through links of a grid: those of one line that cross the cut, for all lines.
 BytesPerSec grid_cut(const Cluster& cluster, int a) {
   const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
@@ -220,21 +278,35 @@ BytesPerSec grid_cut(const Cluster& cluster, int a) {
   double links = 1;
   if (axis.wiring == Wiring::ring) links = 2;
   if (axis.wiring == Wiring::full_mesh) links = (axis.size / 2) * ((axis.size + 1) / 2);
-  return w1 * links * along(cluster, a);
+  const std::vector<Lack> lacks = lacks_along(cluster, a);
+  BytesPerSec lost;
+  for (const int half : {axis.size / 2, (axis.size + 1) / 2}) {
+    for (const int direction : {1, -1})
+      lost = std::max(lost, most_lacking(lacks, axis, half, direction));
+  }
+  return w1 * links * along(cluster, a) - lost;
 }
 
-// One way, through switches: the narrowest of the ports that the smaller half has on its way up.
+// One way, through switches: the narrowest of the ports that the smaller half has on its way up, or
+// down.
 BytesPerSec star_cut(const Cluster& cluster, int a) {
   const Axis& axis = cluster.axes[static_cast<std::size_t>(a)];
   const Level& level = cluster.levels[static_cast<std::size_t>(axis.level)];
   const double half = (axis.size / 2) * along(cluster, a);
-  BytesPerSec least;
-  for (const int p : level.up) {
-    const Port& port = cluster.ports[static_cast<std::size_t>(p)];
-    const BytesPerSec all = port.bandwidth * (half / cluster.sharers(port));
-    if (p == level.up.front() || all < least) least = all;
+  const std::vector<Lack> all = lacks_along(cluster, a);
+  std::optional<BytesPerSec> least;
+  for (const std::vector<int>* ports : {&level.up, &level.down}) {
+    for (const int p : *ports) {
+      const Port& port = cluster.ports[static_cast<std::size_t>(p)];
+      std::vector<Lack> lacks;
+      std::copy_if(all.begin(), all.end(), std::back_inserter(lacks),
+                   [&](const Lack& lack) { return lack.port == p; });
+      const BytesPerSec carries = port.bandwidth * (half / cluster.sharers(port)) -
+                                  most_lacking(lacks, axis, axis.size / 2, port.direction);
+      least = least ? std::min(*least, carries) : carries;
+    }
   }
-  return least;
+  return least.value_or(BytesPerSec{});
 }
 
 void count_links(const Cluster& cluster, NetworkFacts& facts) {
@@ -255,7 +327,8 @@ void count_links(const Cluster& cluster, NetworkFacts& facts) {
 
 NetworkFacts network_facts(const Cluster& cluster) {
   NetworkFacts facts;
-  if (!cluster.cables.empty()) {  // no cut of a graph stands out: no bisection
+  if (!cluster.cables.empty()) {
+    facts.bisection = graph_bisection(cluster).value_or(BytesPerSec{});
     facts.links = static_cast<double>(cluster.cables.size());
     for (const NodeLink& link : cluster.cables) {
       if (static_cast<int>(link.from) < cluster.devices()) facts.ports += 1.0 / cluster.devices();

@@ -37,7 +37,10 @@ struct NetworkFacts {
 // The bisection is the capacity of the cut that halves the devices along one axis of the outermost
 // level, in one direction; of the axes the one with the smallest (Dally, Towles: Principles and
 // Practices of Interconnection Networks, 2004, section 3.1). Through a switch it is what the
-// smaller half can send. An axis of odd size is cut as evenly as it can be.
+// smaller half can send, or take in. An axis of odd size is cut as evenly as it can be. Where
+// overrides slow links down or take them away, it is the least of the cuts across the middle of the
+// axis, a circle's at any rotation, in either direction. Of an explicit graph it is the least over
+// all halves (plan/graph_cut.h), 0 where they are too many.
 NetworkFacts network_facts(const Cluster& cluster);
 
 }  // namespace shardsim

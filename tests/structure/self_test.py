@@ -45,7 +45,7 @@ BAD = [
      "sim/main.cpp:1: yaml-cpp/yaml.h belongs in spec/fields.cpp only"),
     ("doors", "sim/base/units.cpp", "#include <boost/graph/adjacency_list.hpp>\n",
      "sim/base/units.cpp:1: boost/graph/adjacency_list.hpp belongs in "
-     "ir/order.cpp and plan/graph_paths.cpp only"),
+     "ir/order.cpp and plan/graph_paths.cpp and plan/graph_cut.cpp only"),
     ("doors", "sim/ir/order.cpp", "#include <simgrid/s4u.hpp>\n",
      "sim/ir/order.cpp:1: simgrid/s4u.hpp belongs in replay/simgrid.cpp only"),
     ("doors", "sim/main.cpp", '#include "nlohmann/json.hpp"\n',

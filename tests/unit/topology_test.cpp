@@ -252,6 +252,56 @@ TEST_CASE("topology: bisection by kind, in links of 1 GB/s") {
   }
 }
 
+TEST_CASE("topology: bisection where links differ is that of the narrowest cut") {
+  using shardsim::testing::missing;
+  using shardsim::testing::overridden;
+  using shardsim::testing::slower;
+  const auto one_way = [](OverrideSpec o) {
+    o.both_ways = {false, {}, true};
+    return o;
+  };
+  struct Row {
+    std::string network;
+    std::vector<OverrideSpec> overrides;
+    double bisection_gb;
+  };
+  // Links of 100 GB/s. A torus of 4x4 is cut through 8 each way; through its slow cable at any
+  // place.
+  for (const Row& row : std::vector<Row>{
+           {"torus:4x4", {slower("x+", {{"x", 3, {}}, {"y", 0, {}}}, 10)}, 710},
+           {"torus:4x4", {one_way(slower("x+", {{"x", 1, {}}, {"y", 0, {}}}, 10))}, 710},
+           {"torus:4x4", {missing("x+", {{"x", 0, {}}})}, 400},
+           {"line:5", {slower("x+", {{"x", 0, {}}}, 10)}, 100},  // not in the middle
+           {"line:5", {slower("x+", {{"x", 2, {}}}, 10)}, 10},
+           {"ring:5", {slower("x+", {{"x", 4, {}}}, 10)}, 110},
+           {"full-mesh:4", {slower("x+1", {{"x", 3, {}}}, 10)}, 310},
+           {"switch:4", {slower("up", {{"n", 2, {}}}, 10)}, 110},
+           {"switch:5", {one_way(slower("down", {{"n", 2, {}}}, 10))}, 110}}) {
+    CAPTURE(row.network);
+    CAPTURE(row.bisection_gb);
+    const NetworkFacts facts = network_facts(overridden(row.network, row.overrides));
+    CHECK(facts.bisection.v == doctest::Approx(row.bisection_gb * 1e9).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("topology: bisection of graphs of up to 16 devices is that of the narrowest half") {
+  using shardsim::testing::graph;
+  using shardsim::testing::join;
+  const auto bisection = [](TopologySpec spec) {
+    return network_facts(shardsim::testing::cluster_of(spec)).bisection.v / 1e9;
+  };
+  // 3 and 3 under a switch each, 250 GB/s between them.
+  const std::vector<LinkSpec> two = {join("0..2", {"a"}), join("3..5", {"b"}),
+                                     join("a", {"b"}, 250)};
+  CHECK(bisection(graph(6, {"a", "b"}, two)) == doctest::Approx(250).epsilon(1e-12));
+  // A ring of 5, the cable home slow: two devices are cut off through it and one other.
+  CHECK(bisection(graph(5, {}, {join("0..3", {"1..4"}), join("4", {"0"}, 30)})) ==
+        doctest::Approx(130).epsilon(1e-12));
+  CHECK(bisection(graph(17, {"a"}, {join("0..16", {"a"})})) == 0);
+  // Two spines over leaves of two: four devices leave as much as they have.
+  CHECK(network_facts(named("fat-tree-8-two-spines")).bisection.v == doctest::Approx(200e9));
+}
+
 TEST_CASE("topology: every level has its figures in words") {
   CHECK(network_text(named("hgx-h100-x2")) ==
         "hgx-h100-x2: nvlink (switch of 8), W1 = 450 GB/s egress per device, latency 1 us a route; "
