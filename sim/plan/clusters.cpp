@@ -1,10 +1,9 @@
-#include "plan/clusters.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "plan/clusters.h"
 #include "plan/graph_cluster.h"
 #include "plan/graph_paths.h"
 #include "plan/link_overrides.h"
@@ -40,16 +39,18 @@ bool grid(const TopologyRow& row) {
   return row.wiring == Wiring::ring;
 }
 
+bool wraps(const TopologyRow& row, const LevelSpec& level, const AxisSpec& axis) {
+  const auto& listed = level.wrap.value;
+  if (!level.wrap.given) return row.wraps;
+  return std::any_of(listed.begin(), listed.end(),
+                     [&](const Chosen<std::string>& name) { return name.value == axis.name; });
+}
+
 Wiring wiring_of(const TopologyRow& row, const LevelSpec& level, const AxisSpec& axis) {
   if (!grid(row)) return row.wiring;
-  const auto& listed = level.wrap.value;
-  const bool wraps =
-      level.wrap.given
-          ? std::any_of(listed.begin(), listed.end(),
-                        [&](const Chosen<std::string>& name) { return name.value == axis.name; })
-          : row.wraps;
-  if (axis.size == 2) return wraps && level.double_link.value ? Wiring::ring : Wiring::pair;
-  return wraps ? Wiring::ring : Wiring::line;
+  const bool closed = wraps(row, level, axis);
+  if (axis.size == 2) return closed && level.double_link.value ? Wiring::ring : Wiring::pair;
+  return closed ? Wiring::ring : Wiring::line;
 }
 
 // One level of the specification, its row found and its figures settled.
@@ -129,12 +130,7 @@ class Checker {
       refuse(level.double_link.pos,
              fmt::format("expected double_link on a grid only, found it on a {}", row.name));
     }
-    const bool pair = std::any_of(level.axes.begin(), level.axes.end(),
-                                  [](const AxisSpec& axis) { return axis.size == 2; });
-    if (grid(row) && level.double_link.given && !pair) {
-      refuse(level.double_link.pos, "expected double_link with an axis of 2, found none",
-             "on longer axes every neighbour has a cable of its own");
-    }
+    if (grid(row)) pairs(level, row);
     std::vector<std::string> names;
     for (const AxisSpec& axis : level.axes) names.push_back(axis.name);
     for (const Chosen<std::string>& name : level.wrap.value) {
@@ -142,6 +138,35 @@ class Checker {
       refuse(name.pos,
              fmt::format("wrap: expected an axis of the {}, found \"{}\"", row.name, name.value),
              suggestion(name.value, names));
+    }
+  }
+
+  // An axis of 2 is one cable; only both, a wrap and double_link, make a ring of it.
+  void pairs(const LevelSpec& level, const TopologyRow& row) {
+    std::vector<std::string> all, open;
+    for (const AxisSpec& axis : level.axes) {
+      if (axis.size != 2) continue;
+      all.push_back(axis.name);
+      if (!wraps(row, level, axis)) open.push_back(axis.name);
+    }
+    const auto& twice = level.double_link;
+    if (twice.given && all.empty()) {
+      refuse(twice.pos, "expected double_link with an axis of 2, found none",
+             "on longer axes every neighbour has a cable of its own");
+    } else if (twice.value && open.size() == all.size() && !all.empty()) {
+      refuse(
+          twice.pos,
+          fmt::format("expected double_link with an axis of 2 that wraps, found {}, which {} not",
+                      fmt::join(all, " and "), all.size() == 1 ? "does" : "do"),
+          fmt::format("wrap: [{}] makes a ring of two cables of it", all.front()));
+    }
+    for (const Chosen<std::string>& name : level.wrap.value) {
+      const bool pair = std::find(all.begin(), all.end(), name.value) != all.end();
+      if (!pair || twice.value) continue;
+      refuse(name.pos,
+             fmt::format("wrap: expected an axis of 3 or more, or double_link, found {} of 2",
+                         name.value),
+             "two devices have one cable anyway; double_link: true makes two of it");
     }
   }
 
@@ -410,20 +435,28 @@ Cluster make_regular(const TopologySpec& spec, const LinkFigures& link,
   return cluster;
 }
 
+// Leaves out of wrap what has no ends to join, and double_link where it makes no axis a ring.
+void mend_wraps(LevelSpec& level) {
+  const TopologyRow* row = find_topology(level.kind.value);
+  const bool twice = level.double_link.value && row != nullptr &&
+                     std::any_of(level.axes.begin(), level.axes.end(), [&](const AxisSpec& axis) {
+                       return axis.size == 2 && wraps(*row, level, axis);
+                     });
+  if (!twice) level.double_link = {};
+  std::erase_if(level.wrap.value, [&](const Chosen<std::string>& name) {
+    return std::none_of(level.axes.begin(), level.axes.end(), [&](const AxisSpec& axis) {
+      return axis.name == name.value && (axis.size > 2 || twice);
+    });
+  });
+}
+
 // As the topology is when what was refused of it is left out or made the nearest that is sound.
 TopologySpec nearest_sound(TopologySpec spec) {
   const auto mend = [](LevelSpec& level) {
     for (AxisSpec& axis : level.axes) axis.size = std::max(axis.size, 2);
     if (level.oversubscription.given)
       level.oversubscription.value = std::max(level.oversubscription.value, 1.0);
-    auto& wrap = level.wrap.value;
-    wrap.erase(std::remove_if(wrap.begin(), wrap.end(),
-                              [&](const Chosen<std::string>& name) {
-                                return std::none_of(
-                                    level.axes.begin(), level.axes.end(),
-                                    [&](const AxisSpec& axis) { return axis.name == name.value; });
-                              }),
-               wrap.end());
+    mend_wraps(level);
   };
   mend(spec);
   for (LevelSpec& level : spec.levels) mend(level);
