@@ -110,14 +110,13 @@ class Checker {
     const bool one_device = spec_.levels.empty() && count == 1 && !level.wrap.given;
     for (const AxisSpec& axis : level.axes) {
       if (axis.size >= 2 || (axis.size == 1 && one_device)) continue;
-      const auto& wrap = level.wrap.value;
-      const bool wraps = std::any_of(wrap.begin(), wrap.end(),
-                                     [&](const auto& name) { return name.value == axis.name; });
+      const bool listed = level.wrap.given && wraps(row, level, axis);
+      const bool whole = !spec_.levels.empty() && count == 1;
       refuse(axis.pos,
              fmt::format("expected 2 or more devices along axis {}{}, found {}", axis.name,
-                         wraps ? ", which wraps" : "", axis.size),
-             fmt::format("leave the {} out{}", spec_.levels.empty() ? "axis" : "level",
-                         wraps && spec_.levels.empty() ? ", in wrap as well" : ""));
+                         listed ? ", which wraps" : "", axis.size),
+             fmt::format("leave the {} out{}", whole ? "level" : "axis",
+                         listed && !whole ? ", in wrap as well" : ""));
     }
   }
 
