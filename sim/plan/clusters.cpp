@@ -1,9 +1,12 @@
+#include "plan/clusters.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
-#include "plan/clusters.h"
+#include "base/must.h"
 #include "plan/graph_cluster.h"
 #include "plan/graph_paths.h"
 #include "plan/link_overrides.h"
@@ -53,6 +56,21 @@ Wiring wiring_of(const TopologyRow& row, const LevelSpec& level, const AxisSpec&
   return closed ? Wiring::ring : Wiring::line;
 }
 
+// Devices that share a NIC, as a part of each axis inside; `sizes` innermost axis first. Empty
+// where they do not divide.
+std::vector<int> nic_parts(const std::vector<int>& sizes, int devices) {
+  std::vector<int> parts;
+  for (const int size : sizes) {
+    const int here = devices % size == 0 ? size : devices;
+    if (size % here != 0) break;
+    parts.push_back(here);
+    devices /= here;
+  }
+  if (devices != 1) return {};
+  parts.resize(sizes.size(), 1);
+  return parts;
+}
+
 // One level of the specification, its row found and its figures settled.
 struct Part {
   const LevelSpec* spec = nullptr;
@@ -78,6 +96,15 @@ class Checker {
       refuse(level.kind.pos, "expected rails above another level, found them innermost",
              "rails are one switch for each position of the level inside");
     }
+  }
+
+  // Whether its NICs divide the devices inside, whose axes are these, innermost first.
+  void nics(const LevelSpec& level, const std::vector<int>& inside) {
+    const auto& shared = level.devices_per_nic;
+    if (!shared.given || shared.value <= 1 || !nic_parts(inside, shared.value).empty()) return;
+    refuse(shared.pos, fmt::format("expected devices_per_nic to divide the devices inside, "
+                                   "found {}",
+                                   shared.value));
   }
 
   // What a switch above those of the level below cannot have: ports of its own.
@@ -220,8 +247,13 @@ std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
   Checker checker(spec, problems);
   std::vector<Part> parts;
   double devices = 1;
+  std::vector<int> inside;  // sizes of the axes of the levels before, innermost first
   for (std::size_t l = 0; l < levels.size(); ++l) {
     const LevelSpec& level = *levels[l];
+    if (l > 0) {
+      for (const AxisSpec& axis : std::views::reverse(levels[l - 1]->axes))
+        inside.push_back(axis.size);
+    }
     Part part{&level, row_of(level, problems), level.bandwidth.value, level.latency.value};
     if (part.row == nullptr) continue;
     checker.check(level, *part.row, l);
@@ -244,6 +276,7 @@ std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
                    : "bandwidth: 50 GB/s"});
       }
     }
+    if (l > 0 && !part.climbs && part.row->wiring == Wiring::star) checker.nics(level, inside);
     part.stated = part.w1;
     part.efficiency = efficiency;
     part.w1 = part.w1 * efficiency * std::max(1, level.nics_per_device.value);
@@ -261,8 +294,7 @@ std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
 // Adds the axes, ports and levels of the parts to a cluster.
 class Builder {
  public:
-  Builder(const std::vector<Part>& parts, std::vector<Problem>& problems)
-      : parts_(parts), problems_(problems) {
+  explicit Builder(const std::vector<Part>& parts) : parts_(parts) {
     for (std::size_t l = parts.size(); l-- > 0;) add_axes(l);
     for (std::size_t l = 0; l < parts.size(); ++l) add_level(l);
   }
@@ -348,24 +380,14 @@ class Builder {
     return n;
   }
 
-  std::vector<int> nic_block(const Part& part, int l) {
+  std::vector<int> nic_block(const Part& part, int l) const {
+    std::vector<int> sizes;  // inside, innermost axis first
+    for (std::size_t i = made_.axes.size(); i-- > 0 && made_.axes[i].level < l;)
+      sizes.push_back(made_.axes[i].size);
+    const std::vector<int> parts = nic_parts(sizes, std::max(1, part.spec->devices_per_nic.value));
+    must(parts.size() == sizes.size(), "NICs that do not divide the devices are refused");
     std::vector<int> block(made_.axes.size(), 1);
-    int left = std::max(1, part.spec->devices_per_nic.value);
-    for (std::size_t i = made_.axes.size(); i-- > 0 && left > 1;) {
-      const Axis& axis = made_.axes[i];
-      if (axis.level >= l) break;
-      const int here = left % axis.size == 0 ? axis.size : left;
-      if (axis.size % here != 0) break;
-      block[i] = here;
-      left /= here;
-    }
-    if (left != 1) {
-      problems_.push_back({part.spec->devices_per_nic.pos,
-                           fmt::format("expected devices_per_nic to divide the devices inside, "
-                                       "found {}",
-                                       part.spec->devices_per_nic.value),
-                           ""});
-    }
+    std::copy(parts.begin(), parts.end(), block.rbegin());
     return block;
   }
 
@@ -398,7 +420,6 @@ class Builder {
   }
 
   const std::vector<Part>& parts_;
-  std::vector<Problem>& problems_;
   Cluster made_;
   int nic_level_ = 0;
   BytesPerSec rate_;  // what comes up from one device, when all send
@@ -427,8 +448,7 @@ Cluster make_regular(const TopologySpec& spec, const LinkFigures& link,
   if (problems.size() != before) return {};
   const std::vector<Part> parts = parts_of(settled, link, problems);
   if (parts.empty()) return {};
-  Cluster cluster = Builder(parts, problems).take();
-  if (problems.size() != before) return {};
+  Cluster cluster = Builder(parts).take();
   cluster.kind = parts.size() == 1 ? std::string(parts.front().row->name) : "levels";
   cluster.text = spec.text.empty() ? shape_text(cluster) : spec.text;
   return cluster;
