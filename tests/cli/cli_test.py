@@ -111,6 +111,9 @@ REFUSED = [
     (["collective", "gather", *RING, "--root", "-1"], 2, ["--root", "0 to 7", "0 is nearest"]),
     ([*ALL_TO_ALL, "--root", "1"], 2, ["--root", "broadcast, reduce, gather or scatter"]),
     (["collective", "broadcast", *RING, "--pieces", "0"], 2, ["--pieces:1:1", "from 1"]),
+    (["collective", "all-gather", *RING[:-1], "64XiB", "--algorithm", "ringg"], 2,
+     ["--bytes:1:1", "no unit \"XiB\"", "--algorithm:1:1", "did you mean \"ring\"?"]),
+    (["collective", "all-gather", *RING, "--root", "3"], 2, ["--root:1:1", "found it with all-gather"]),
     (["collective", "broadcast", *RING, "--pieces", "-3"], 2, ["--pieces:1:1", "from 1"]),
     (["collective", "broadcast", *RING, "--pieces", "1000000000"], 2,
      ["--pieces:1:1", "from 1 to 1000000", "found \"1000000000\""]),
@@ -422,6 +425,11 @@ def check_fractions_of_bytes(shardsim):
         said = " ".join(done.stdout.split())
         text = f"chain cuts V = {size} into P = {pieces} pieces, each less than a byte: they are sent as fractions"
         expect(said.count("less than a byte") == (pieces is not None) and (pieces is None or text in said), done.stdout)
+    for size, fractions in (("63B", True), ("64B", False), ("65B", False)):  # the last is padded
+        done = shardsim(["collective", "all-to-all", *RING[:-1], size])
+        expect_status(done, 0)
+        said = "V = 63 B in 8 x 8 blocks, each less than a byte: they are sent as fractions"
+        expect((said in " ".join(done.stdout.split())) == fractions, done.stdout)
 
 
 def check_sweep_says_why(shardsim):
