@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "plan/graph_cluster.h"
 #include "plan/graph_paths.h"
+#include "plan/level_check.h"
 #include "plan/link_overrides.h"
 #include "plan/network_text.h"
 #include "plan/routes.h"
@@ -38,37 +39,11 @@ constexpr std::array<TopologyRow, 9> kTopologies = {{
      8, Wiring::star, true, true},
 }};
 
-bool grid(const TopologyRow& row) {
-  return row.wiring == Wiring::ring;
-}
-
-bool wraps(const TopologyRow& row, const LevelSpec& level, const AxisSpec& axis) {
-  const auto& listed = level.wrap.value;
-  if (!level.wrap.given) return row.wraps;
-  return std::any_of(listed.begin(), listed.end(),
-                     [&](const Chosen<std::string>& name) { return name.value == axis.name; });
-}
-
 Wiring wiring_of(const TopologyRow& row, const LevelSpec& level, const AxisSpec& axis) {
-  if (!grid(row)) return row.wiring;
-  const bool closed = wraps(row, level, axis);
+  if (!is_grid(row)) return row.wiring;
+  const bool closed = axis_wraps(row, level, axis);
   if (axis.size == 2) return closed && level.double_link.value ? Wiring::ring : Wiring::pair;
   return closed ? Wiring::ring : Wiring::line;
-}
-
-// Devices that share a NIC, as a part of each axis inside; `sizes` innermost axis first. Empty
-// where they do not divide.
-std::vector<int> nic_parts(const std::vector<int>& sizes, int devices) {
-  std::vector<int> parts;
-  for (const int size : sizes) {
-    const int here = devices % size == 0 ? size : devices;
-    if (size % here != 0) break;
-    parts.push_back(here);
-    devices /= here;
-  }
-  if (devices != 1) return {};
-  parts.resize(sizes.size(), 1);
-  return parts;
 }
 
 // One level of the specification, its row found and its figures settled.
@@ -80,150 +55,6 @@ struct Part {
   BytesPerSec stated = {};  // w1 without the efficiency, of one port
   double efficiency = 1;
   bool climbs = false;  // a switch without ports of its own, above those of the level below
-};
-
-class Checker {
- public:
-  Checker(const TopologySpec& spec, std::vector<Problem>& problems)
-      : spec_(spec), problems_(problems) {}
-
-  // Whether level number `l` is sound, its row `row`.
-  void check(const LevelSpec& level, const TopologyRow& row, std::size_t l) {
-    axes(level, row);
-    only_grids(level, row);
-    only_switches(level, row, l);
-    if (row.rails && l == 0) {
-      refuse(level.kind.pos, "expected rails above another level, found them innermost",
-             "rails are one switch for each position of the level inside");
-    }
-  }
-
-  // Whether its NICs divide the devices inside, whose axes are these, innermost first.
-  void nics(const LevelSpec& level, const std::vector<int>& inside) {
-    const auto& shared = level.devices_per_nic;
-    if (!shared.given || shared.value <= 1 || !nic_parts(inside, shared.value).empty()) return;
-    refuse(shared.pos, fmt::format("expected devices_per_nic to divide the devices inside, "
-                                   "found {}",
-                                   shared.value));
-  }
-
-  // What a switch above those of the level below cannot have: ports of its own.
-  void only_with_ports(const LevelSpec& level) {
-    const auto needs_ports = [&](const auto& choice, const char* key) {
-      if (!choice.given) return;
-      refuse(
-          choice.pos,
-          fmt::format("expected {} on a level with a bandwidth, found it on {}", key, level.name),
-          "its switches join those of the level below, by the oversubscription");
-    };
-    needs_ports(level.nics_per_device, "nics_per_device");
-    needs_ports(level.devices_per_nic, "devices_per_nic");
-    needs_ports(level.efficiency, "efficiency");
-  }
-
- private:
-  void refuse(const SourcePos& pos, std::string message, std::string hint = {}) {
-    problems_.push_back({pos, std::move(message), std::move(hint)});
-  }
-
-  void axes(const LevelSpec& level, const TopologyRow& row) {
-    const auto count = static_cast<int>(level.axes.size());
-    if (count < row.lowest_axes || count > row.highest_axes) {
-      refuse(level.pos,
-             fmt::format("expected {} for a {}, found {} axes",
-                         row.highest_axes == 1 ? "one axis" : "1 to 8 axes", row.name, count),
-             row.example.empty() ? "" : fmt::format("for example {}", row.example));
-    }
-    const bool one_device = spec_.levels.empty() && count == 1 && !level.wrap.given;
-    for (const AxisSpec& axis : level.axes) {
-      if (axis.size >= 2 || (axis.size == 1 && one_device)) continue;
-      const bool listed = level.wrap.given && wraps(row, level, axis);
-      const bool whole = !spec_.levels.empty() && count == 1;
-      refuse(axis.pos,
-             fmt::format("expected 2 or more devices along axis {}{}, found {}", axis.name,
-                         listed ? ", which wraps" : "", axis.size),
-             fmt::format("leave the {} out{}", whole ? "level" : "axis",
-                         listed && !whole ? ", in wrap as well" : ""));
-    }
-  }
-
-  void only_grids(const LevelSpec& level, const TopologyRow& row) {
-    if (!grid(row) && level.wrap.given) {
-      refuse(level.wrap.pos,
-             fmt::format("expected wrap on a grid only, found it on a {}", row.name));
-    }
-    if (!grid(row) && level.double_link.given) {
-      refuse(level.double_link.pos,
-             fmt::format("expected double_link on a grid only, found it on a {}", row.name));
-    }
-    if (grid(row)) pairs(level, row);
-    std::vector<std::string> names;
-    for (const AxisSpec& axis : level.axes) names.push_back(axis.name);
-    for (const Chosen<std::string>& name : level.wrap.value) {
-      if (std::find(names.begin(), names.end(), name.value) != names.end()) continue;
-      refuse(name.pos,
-             fmt::format("wrap: expected an axis of the {}, found \"{}\"", row.name, name.value),
-             suggestion(name.value, names));
-    }
-  }
-
-  // An axis of 2 is one cable; only both, a wrap and double_link, make a ring of it.
-  void pairs(const LevelSpec& level, const TopologyRow& row) {
-    std::vector<std::string> all, open;
-    for (const AxisSpec& axis : level.axes) {
-      if (axis.size != 2) continue;
-      all.push_back(axis.name);
-      if (!wraps(row, level, axis)) open.push_back(axis.name);
-    }
-    const auto& twice = level.double_link;
-    if (twice.given && all.empty()) {
-      refuse(twice.pos, "expected double_link with an axis of 2, found none",
-             "on longer axes every neighbour has a cable of its own");
-    } else if (twice.value && open.size() == all.size() && !all.empty()) {
-      refuse(
-          twice.pos,
-          fmt::format("expected double_link with an axis of 2 that wraps, found {}, which {} not",
-                      fmt::join(all, " and "), all.size() == 1 ? "does" : "do"),
-          fmt::format("wrap: [{}] makes a ring of two cables of it", all.front()));
-    }
-    for (const Chosen<std::string>& name : level.wrap.value) {
-      const bool pair = std::find(all.begin(), all.end(), name.value) != all.end();
-      if (!pair || twice.value) continue;
-      refuse(name.pos,
-             fmt::format("wrap: expected an axis of 3 or more, or double_link, found {} of 2",
-                         name.value),
-             "two devices have one cable anyway; double_link: true makes two of it");
-    }
-  }
-
-  void only_switches(const LevelSpec& level, const TopologyRow& row, std::size_t l) {
-    const bool star = row.wiring == Wiring::star;
-    const auto needs_switch = [&](const auto& choice, const char* key) {
-      if (choice.given && !star) {
-        refuse(choice.pos, fmt::format("expected {} on a switch or rails only, found it on a {}",
-                                       key, row.name));
-      }
-    };
-    needs_switch(level.oversubscription, "oversubscription");
-    needs_switch(level.nics_per_device, "nics_per_device");
-    needs_switch(level.devices_per_nic, "devices_per_nic");
-    needs_switch(level.in_network, "in_network");
-    const auto& over = level.oversubscription;
-    if (star && over.given && over.value < 1) {
-      refuse(over.pos,
-             fmt::format("expected an oversubscription of 1 or more, found {:g}", over.value),
-             "2 means that half of what enters from below can leave");
-    } else if (star && over.given && l == 0) {
-      refuse(over.pos, "expected oversubscription above another level only, found it innermost");
-    }
-    const auto& shared = level.devices_per_nic;
-    if (star && shared.given && l == 0 && shared.value > 1) {
-      refuse(shared.pos, "expected devices_per_nic above another level only, found it innermost");
-    }
-  }
-
-  const TopologySpec& spec_;
-  std::vector<Problem>& problems_;
 };
 
 const TopologyRow* row_of(const LevelSpec& level, std::vector<Problem>& problems) {
@@ -244,7 +75,6 @@ std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
   for (const LevelSpec& level : spec.levels) levels.push_back(&level);
   if (levels.empty()) levels.push_back(&spec);
   const std::size_t before = problems.size();
-  Checker checker(spec, problems);
   std::vector<Part> parts;
   double devices = 1;
   std::vector<int> inside;  // sizes of the axes of the levels before, innermost first
@@ -256,7 +86,7 @@ std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
     }
     Part part{&level, row_of(level, problems), level.bandwidth.value, level.latency.value};
     if (part.row == nullptr) continue;
-    checker.check(level, *part.row, l);
+    check_level(spec, l, *part.row, problems);
     for (const AxisSpec& axis : level.axes) devices *= axis.size;
     double efficiency = level.efficiency.given ? level.efficiency.value : 1.0;
     if (l == 0) {
@@ -268,7 +98,7 @@ std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
                          parts.back().row->wiring == Wiring::star;
       part.climbs = above && level.oversubscription.given;
       if (part.climbs) {
-        checker.only_with_ports(level);
+        check_without_ports(level, problems);
       } else {
         problems.push_back(
             {level.pos, fmt::format("expected a bandwidth for level {}, found none", level.name),
@@ -276,7 +106,8 @@ std::vector<Part> parts_of(const TopologySpec& spec, const LinkFigures& link,
                    : "bandwidth: 50 GB/s"});
       }
     }
-    if (l > 0 && !part.climbs && part.row->wiring == Wiring::star) checker.nics(level, inside);
+    if (l > 0 && !part.climbs && part.row->wiring == Wiring::star)
+      check_nics(level, inside, problems);
     part.stated = part.w1;
     part.efficiency = efficiency;
     part.w1 = part.w1 * efficiency * std::max(1, level.nics_per_device.value);
@@ -459,7 +290,7 @@ void mend_wraps(LevelSpec& level) {
   const TopologyRow* row = find_topology(level.kind.value);
   const bool twice = level.double_link.value && row != nullptr &&
                      std::any_of(level.axes.begin(), level.axes.end(), [&](const AxisSpec& axis) {
-                       return axis.size == 2 && wraps(*row, level, axis);
+                       return axis.size == 2 && axis_wraps(*row, level, axis);
                      });
   if (!twice) level.double_link = {};
   std::erase_if(level.wrap.value, [&](const Chosen<std::string>& name) {
