@@ -223,7 +223,7 @@ double along(const Cluster& cluster, int axis) {  // lines of devices along an a
 struct Lack {
   int port = 0;
   int from = -1, to = -1;
-  BytesPerSec rate;
+  BytesPerSec rate = {};
 };
 
 std::vector<Lack> lacks_along(const Cluster& cluster, int a) {
