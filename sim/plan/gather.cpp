@@ -1,6 +1,7 @@
 #include "plan/gather.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -34,6 +35,10 @@ Walk walk_of(Wiring wiring) {
 namespace {
 
 using Sends = std::vector<std::uint32_t>;
+
+int phase_of(const Pipeline& pipeline, std::size_t stage) {
+  return pipeline.phases.empty() ? static_cast<int>(stage) : pipeline.phases[stage];
+}
 
 // Representative ranks and their places in a list.
 class Ranks {
@@ -132,8 +137,12 @@ class Stage {
   Sends none() const { return Sends(ranks_.all().size(), kNone); }
 
   Sends ready(int rank) const {
-    if (start_ != kNone) return {start_};
-    Sends result = before_ == nullptr ? Sends{} : before_->done(rank);
+    Sends result;
+    if (start_ != kNone) {
+      result.push_back(start_);
+    } else if (before_ != nullptr) {
+      result = before_->done(rank);
+    }
     if (ahead_ == nullptr) return result;
     const Sends port = ahead_->done(rank);
     result.insert(result.end(), port.begin(), port.end());
@@ -166,7 +175,7 @@ class Stage {
     Send send{.from = from, .to = to, .chunks = {.origin = from, .piece = pipeline_.piece}};
     send.chunks.spread = spread_;
     send.phase = phase;
-    send.stage = static_cast<int>(stage_);
+    send.stage = phase_of(pipeline_, stage_);
     return send;
   }
 
@@ -259,65 +268,107 @@ std::size_t send_count(const CollectivePlan& plan, const PlanFrame& frame,
 
 namespace {
 
-// Whether pieces that take the axes in other orders wait for one another between stages. The ranks
+// Whether pieces that take the axes in other orders wait for one another between phases. The ranks
 // of a line are done at different times; those done early would disturb pieces that are still on
 // the links of their next axis.
-bool stages_meet(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
+bool phases_meet(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
   const bool lines =
       std::find(frame.walk.begin(), frame.walk.end(), Walk::to_ends) != frame.walk.end();
+  if (!pipelines.front().phases.empty()) return true;
   return lines && pipelines.front().order != pipelines.back().order;
 }
 
-using Stages = std::vector<std::vector<std::unique_ptr<Stage>>>;  // [pipelines][stages]
+// A stage that is under way, from step `first` of its phase on.
+struct Turn {
+  Stage* stage;
+  int first;
 
-// A join of everything that the latest stages sent.
-std::uint32_t end_of(const Stages& made, const Ranks& ranks, int phase, CollectivePlan& plan) {
+  int last() const { return first + stage->steps() - 1; }
+};
+
+// A join of everything that the stages of a phase sent.
+std::uint32_t end_of(std::span<const Turn> turns, const Ranks& ranks, const Send& join,
+                     CollectivePlan& plan) {
   Sends waits;
-  for (const auto& stages : made) {
+  for (const Turn& turn : turns) {
     for (const int rank : ranks.all()) {
-      const Sends done = stages.back()->done(rank);
+      const Sends done = turn.stage->done(rank);
       waits.insert(waits.end(), done.begin(), done.end());
     }
   }
   std::sort(waits.begin(), waits.end());
   waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-  const int stage = static_cast<int>(made.front().size()) - 1;
-  return plan.add(Send{.phase = phase, .stage = stage}, waits);
+  return plan.add(join, waits);
 }
+
+// Writes pipelines phase by phase; those on the ports of one axis take turns.
+class Phases {
+ public:
+  Phases(CollectivePlan& plan, const PlanFrame& frame, std::span<const Pipeline> pipelines)
+      : plan_(plan), frame_(frame), pipelines_(pipelines), ranks_(plan), made_(pipelines.size()) {}
+
+  int count() const {
+    int result = 0;
+    for (const Pipeline& p : pipelines_)
+      result = std::max(result, phase_of(p, p.order.size() - 1) + 1);
+    return result;
+  }
+
+  void add(int phase) {
+    if (!turns_.empty() && phases_meet(frame_, pipelines_))
+      start_ = end_of(turns_, ranks_, Send{.phase = step_ - 1, .stage = phase - 1}, plan_);
+    take_turns(phase);
+    int steps = 0;
+    for (const Turn& turn : turns_) steps = std::max(steps, turn.last());
+    for (int step = 1; step <= steps; ++step, ++step_) {
+      throw_if_interrupted();
+      for (const Turn& turn : turns_)
+        if (step >= turn.first && step <= turn.last())
+          turn.stage->step(step - turn.first + 1, step_);
+    }
+  }
+
+ private:
+  void take_turns(int phase) {
+    turns_.clear();
+    std::map<std::pair<int, int>, Turn> latest;  // by axis and direction
+    for (std::size_t p = 0; p < pipelines_.size(); ++p) {
+      const Pipeline& pipeline = pipelines_[p];
+      const std::size_t s = made_[p].size();
+      if (s == pipeline.order.size() || phase_of(pipeline, s) != phase) continue;
+      const int axis = pipeline.order[s];
+      const auto ahead = latest.find({axis, pipeline.direction});
+      const bool first = ahead == latest.end();
+      made_[p].push_back(std::make_unique<Stage>(
+          plan_, ranks_, pipeline, s, walk_along(frame_, axis), frame_.merged,
+          s == 0 ? nullptr : made_[p].back().get(), first ? nullptr : ahead->second.stage));
+      made_[p].back()->start_after(start_);
+      const Turn turn{made_[p].back().get(), first ? 1 : ahead->second.last() + 1};
+      turns_.push_back(turn);
+      latest.insert_or_assign({axis, pipeline.direction}, turn);
+    }
+  }
+
+  CollectivePlan& plan_;
+  const PlanFrame& frame_;
+  std::span<const Pipeline> pipelines_;
+  const Ranks ranks_;
+  std::vector<std::vector<std::unique_ptr<Stage>>> made_;  // [pipelines][stages]
+  std::vector<Turn> turns_;                                // of the latest phase
+  std::uint32_t start_ = kNone;                            // join that it begins after
+  int step_ = 0;                                           // of all phases
+};
 
 }  // namespace
 
 CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines) {
   CollectivePlan plan = empty_plan(frame, Collective::all_gather);
-  const Ranks ranks(plan);
-  std::size_t stages = 0;
-  for (const Pipeline& p : pipelines) stages = std::max(stages, p.order.size());
-  Stages made(pipelines.size());
-  int phase = 0;
   const std::size_t count = send_count(plan, frame, pipelines);
   plan.reserve(count, 2 * count);
   // Room for the second half of an all-reduce: what is not touched costs nothing.
   plan.sends.reserve(2 * count);
-  for (std::size_t s = 0; s < stages; ++s) {
-    int steps = 0;
-    std::uint32_t start = kNone;
-    if (s > 0 && stages_meet(frame, pipelines)) start = end_of(made, ranks, phase - 1, plan);
-    for (std::size_t p = 0; p < pipelines.size(); ++p) {
-      const Stage* before = s == 0 ? nullptr : made[p].back().get();
-      const Walk walk = walk_along(frame, pipelines[p].order[s]);
-      made[p].push_back(
-          std::make_unique<Stage>(plan, ranks, pipelines[p], s, walk, frame.merged, before));
-      made[p].back()->start_after(start);
-      steps = std::max(steps, made[p].back()->steps());
-    }
-    for (int step = 1; step <= steps; ++step) {
-      throw_if_interrupted();
-      for (const auto& pipeline : made) {
-        if (step <= pipeline.back()->steps()) pipeline.back()->step(step, phase);
-      }
-      ++phase;
-    }
-  }
+  Phases phases(plan, frame, pipelines);
+  for (int phase = 0; phase < phases.count(); ++phase) phases.add(phase);
   return plan;
 }
 

@@ -22,9 +22,10 @@ namespace shardsim {
 //   levels, one after the other              piece 0: {spine, rails, nvlink} +
 struct Pipeline {
   int piece = 0;
-  std::vector<int> order;  // group axes, first travelled first
-  int direction = 1;       // +1 or -1, on every ring
-  int steps = -1;          // along the only axis; -1: all the way round, size - 1
+  std::vector<int> order;        // group axes, first travelled first
+  int direction = 1;             // +1 or -1, on every ring
+  int steps = -1;                // along the only axis; -1: all the way round, size - 1
+  std::vector<int> phases = {};  // [stages] of order, ascending; empty: stage s in phase s
 };
 
 // How a bundle gets from one rank to all others along an axis.
@@ -49,8 +50,9 @@ CollectivePlan empty_plan(const PlanFrame& frame, Collective kind);
 
 // All pipelines step together: in stage s, step t, every rank passes on along order[s] the bundle
 // it received last: everything gathered so far; an exchange is one step. Optimal when the pipelines
-// of one stage use different ports for equally long (Scaling Book ch. 3: one axis, or equal axes in
-// rotated orders).
+// of one phase use different ports for equally long (Scaling Book ch. 3: one axis, or equal axes in
+// rotated orders), or take turns on them for as long (plan/axis_phases.h). A phase of pipelines
+// that say theirs begins when the one before it has ended everywhere.
 CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline> pipelines);
 
 // The axes one after the other, and the pieces one after the other: while a piece is in its second

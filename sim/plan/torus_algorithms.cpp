@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "plan/algorithm_parts.h"
+#include "plan/axis_phases.h"
 #include "plan/gather.h"
 
 namespace shardsim {
@@ -21,9 +22,14 @@ std::string several_axes(const CollectiveAsk& ask, const GroupNet& net) {
 
 namespace {
 
+// Whether rings are gone round both ways, half of the data each.
+bool two_way(const GroupNet& net) {
+  return std::any_of(net.axes.begin(), net.axes.end(),
+                     [](const GroupAxis& a) { return a.wiring == Wiring::ring; });
+}
+
 bool both_directions(const GroupNet& net) {
-  return std::none_of(net.axes.begin(), net.axes.end(),
-                      [](const GroupAxis& a) { return a.wiring == Wiring::ring_oneway; });
+  return two_way(net) && std::none_of(net.axes.begin(), net.axes.end(), one_way);
 }
 
 std::vector<double> rates(const GroupNet& net) {
@@ -44,7 +50,7 @@ bool open(const GroupNet& net) {
 }
 
 // Whether all pieces step together: on equal axes, and on lines, whose ranks wait for each other
-// between the stages.
+// between the phases.
 bool in_steps(const GroupNet& net) {
   return alike(net) || open(net);
 }
@@ -65,21 +71,46 @@ std::vector<double> gathered(const GroupNet& net, const std::vector<int>& order)
   return result;
 }
 
-// Shares of the orders. With a barrier between the stages, those that make the last stage, the
-// longest, equally long on all axes.
-std::vector<double> order_shares(const GroupNet& net) {
-  const std::vector<double> rate = rates(net);
-  if (alike(net) || !open(net)) return balanced_shares(net.sizes(), rate);
-  std::vector<double> shares;
-  double sum = 0;
-  for (const std::vector<int>& order : orders(net.axes.size())) {
-    const auto last = static_cast<std::size_t>(order.back());
-    const double before = gathered(net, order)[order.size() - 1];
-    shares.push_back(rate[last] / ((net.axes[last].size - 1) * before));
-    sum += shares.back();
+// Pieces in the rotated orders, every stage a phase of its own.
+PhasedPieces in_rotation(std::size_t axes, const std::vector<double>& shares) {
+  PhasedPieces pieces;
+  for (const std::vector<int>& order : orders(axes))
+    pieces.push_back({order, {}, shares[pieces.size()]});
+  return pieces;
+}
+
+// Phase by phase, each as long as its busiest axis takes for the pieces in turn on it.
+Seconds time_in_phases(const GroupNet& net, Bytes bytes, const PhasedPieces& pieces) {
+  std::vector<std::vector<Seconds>> busy;  // [phases][axes]
+  for (const PhasedPiece& piece : pieces) {
+    const std::vector<double> before = gathered(net, piece.order);
+    for (std::size_t s = 0; s < piece.order.size(); ++s) {
+      const auto a = static_cast<std::size_t>(piece.order[s]);
+      const auto phase = static_cast<std::size_t>(piece.phases[s]);
+      if (phase >= busy.size()) busy.resize(phase + 1, std::vector<Seconds>(net.axes.size()));
+      const GroupAxis& axis = net.axes[a];
+      const Bytes bundle = piece.share * (bytes / net.ranks()) * before[s];
+      busy[phase][a] += (axis.size - 1) * (axis.latency + bundle / (axis.w1 * axis.ports));
+    }
   }
-  for (double& share : shares) share /= sum;
-  return shares;
+  Seconds sum;
+  for (const std::vector<Seconds>& axes : busy) sum += *std::max_element(axes.begin(), axes.end());
+  return sum;
+}
+
+// The pieces that go along the axes: equal ones where axes are alike, otherwise those that need the
+// least time; empty: there are none.
+PhasedPieces pieces_of(const CollectiveAsk& ask, const GroupNet& net) {
+  const std::size_t k = net.axes.size();
+  if (alike(net)) return in_rotation(k, std::vector<double>(k, 1.0 / static_cast<double>(k)));
+  if (!open(net)) {
+    const std::vector<double> shares = balanced_shares(net.sizes(), rates(net));
+    return shares.empty() ? PhasedPieces{} : in_rotation(k, shares);
+  }
+  const std::vector<PhasedPieces>& ways = phased_gathers(net.sizes(), rates(net));
+  return *std::min_element(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
+    return time_in_phases(net, ask.bytes, a) < time_in_phases(net, ask.bytes, b);
+  });
 }
 
 }  // namespace
@@ -91,7 +122,7 @@ std::string balanced(const CollectiveAsk& ask, const GroupNet& net) {
   if (is([](const GroupAxis& a) { return a.wiring == Wiring::full_mesh; })) {
     return "it is for the axes of one torus or mesh";
   }
-  if (order_shares(net).empty()) {
+  if (pieces_of(ask, net).empty()) {
     return "the axes are too unlike to be kept busy together: a share would be negative";
   }
   return "";
@@ -99,22 +130,23 @@ std::string balanced(const CollectiveAsk& ask, const GroupNet& net) {
 
 namespace {
 
-// Piece 2j travels order j forwards, piece 2j+1 backwards (only forwards where a ring is one-way).
-std::vector<Pipeline> pipelines(const std::vector<std::vector<int>>& orders, int direction,
-                                bool both) {
+// Piece p as pipeline 2p forwards and 2p+1 backwards, or only forwards.
+std::vector<Pipeline> pipelines(const PhasedPieces& pieces, int direction, bool both) {
   std::vector<Pipeline> result;
-  for (const std::vector<int>& order : orders) {
-    result.push_back({static_cast<int>(result.size()), order, direction});
-    if (both) result.push_back({static_cast<int>(result.size()), order, -direction});
+  for (const PhasedPiece& piece : pieces) {
+    for (const int way : {direction, -direction}) {
+      if (way != direction && !both) continue;
+      result.push_back({static_cast<int>(result.size()), piece.order, way, -1, piece.phases});
+    }
   }
   return result;
 }
 
-std::vector<double> piece_shares(const std::vector<double>& shares, bool both) {
+std::vector<double> shares_of(const PhasedPieces& pieces, bool both) {
   std::vector<double> result;
-  for (const double s : shares) {
-    if (both) result.push_back(s / 2);
-    result.push_back(both ? s / 2 : s);
+  for (const PhasedPiece& piece : pieces) {
+    if (both) result.push_back(piece.share / 2);
+    result.push_back(both ? piece.share / 2 : piece.share);
   }
   return result;
 }
@@ -124,8 +156,8 @@ std::vector<double> piece_shares(const std::vector<double>& shares, bool both) {
 CollectivePlan plan_all_axes(const CollectiveAsk& ask, const GroupNet& net,
                              const std::vector<int>& fold) {
   const bool both = both_directions(net);
-  const PlanFrame f =
-      frame("all-axes", net, fold, piece_shares(order_shares(net), both), ask.merged);
+  const PhasedPieces pieces = pieces_of(ask, net);
+  const PlanFrame f = frame("all-axes", net, fold, shares_of(pieces, both), ask.merged);
   std::vector<double> seconds_per_share;
   std::vector<int> ports;
   for (const GroupAxis& axis : net.axes) {
@@ -133,7 +165,7 @@ CollectivePlan plan_all_axes(const CollectiveAsk& ask, const GroupNet& net,
     ports.push_back(axis.ports);
   }
   return from_gather(ask.kind, [&](int d) {
-    const std::vector<Pipeline> all = pipelines(orders(net.axes.size()), d, both);
+    const std::vector<Pipeline> all = pipelines(pieces, d, both);
     return in_steps(net) ? gather_in_steps(f, all)
                          : gather_as_it_arrives(f, all, seconds_per_share, ports);
   });
@@ -173,32 +205,20 @@ PortSends busiest_port_sends(const GroupNet& net) {
   return most;
 }
 
-// Stage by stage, each as long as its longest axis takes for the pieces that are on it.
-Seconds time_in_stages(const GroupNet& net, Bytes bytes) {
-  const std::vector<double> shares = order_shares(net);
-  const std::vector<std::vector<int>> all = orders(net.axes.size());
-  Seconds sum;
-  for (std::size_t s = 0; s < all.size(); ++s) {
-    Seconds longest;
-    for (std::size_t j = 0; j < all.size(); ++j) {
-      const GroupAxis& axis = net.axes[static_cast<std::size_t>(all[j][s])];
-      const Bytes bundle = shares[j] * (bytes / net.ranks()) * gathered(net, all[j])[s];
-      longest =
-          std::max(longest, (axis.size - 1) * (axis.latency + bundle / (axis.w1 * axis.ports)));
-    }
-    sum += longest;
-  }
-  return sum;
-}
-
 }  // namespace
 
 // Every port busy all the time: (N-1)/N * V over the sum of a device's port rates.
 ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
   if (!alike(net) && in_steps(net)) {
-    return {rounds(ask.kind) * time_in_stages(net, ask.bytes),
-            times(ask.kind,
-                  "sum over stages of max over axes of (A-1) * (a + share*G*V/(N*ports*W1))")};
+    const PhasedPieces pieces = pieces_of(ask, net);
+    int phases = 0;
+    for (const PhasedPiece& piece : pieces) phases = std::max(phases, piece.phases.back() + 1);
+    return {
+        rounds(ask.kind) * time_in_phases(net, ask.bytes, pieces),
+        times(ask.kind, fmt::format("sum over {} phases of max over axes of sum over the pieces "
+                                    "on them of (A-1) * (a + share*G*V/(N*ports*W1)), P = {} "
+                                    "pieces",
+                                    phases, pieces.size()))};
   }
   const double n = net.ranks();
   BytesPerSec all_ports;
@@ -223,34 +243,21 @@ ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
 
 double sends_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
   const auto k = static_cast<double>(net.axes.size());
-  const double lanes = k * (both_directions(net) ? 2 : 1);
-  double sends = net.ranks() - 1;
-  if (in_steps(net)) {
-    sends = 0;
-    for (const GroupAxis& axis : net.axes) sends += steps_along(ask, axis);
-  } else if (ask.merged) {
-    sends = k;
-  }
-  return rounds(ask.kind) * lanes * sends;
+  const double lanes = both_directions(net) ? 2 : 1;
+  if (!in_steps(net)) return rounds(ask.kind) * k * lanes * (ask.merged ? k : net.ranks() - 1);
+  double steps = 0;
+  for (const GroupAxis& axis : net.axes) steps += steps_along(ask, axis);
+  return rounds(ask.kind) * static_cast<double>(pieces_of(ask, net).size()) * lanes * steps;
 }
-
-namespace {
-
-// Whether rings are gone round both ways, half of the data each.
-bool two_way(const GroupNet& net) {
-  return std::any_of(net.axes.begin(), net.axes.end(),
-                     [](const GroupAxis& a) { return a.wiring == Wiring::ring; });
-}
-
-}  // namespace
 
 CollectivePlan plan_by_axis(const CollectiveAsk& ask, const GroupNet& net,
                             const std::vector<int>& fold) {
   const bool both = two_way(net);
   const char* name = levels(net) ? "hierarchical" : "axis-by-axis";
+  const PhasedPieces all = {{outside_in(net), {}, 1.0}};
   return from_gather(ask.kind, [&](int d) {
-    return gather_in_steps(frame(name, net, fold, piece_shares({1.0}, both), ask.merged),
-                           pipelines({outside_in(net)}, d, both));
+    return gather_in_steps(frame(name, net, fold, shares_of(all, both), ask.merged),
+                           pipelines(all, d, both));
   });
 }
 
