@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "plan/algorithm_parts.h"
-#include "plan/axis_phases.h"
+#include "plan/axis_pieces.h"
 #include "plan/gather.h"
 
 namespace shardsim {
@@ -22,95 +22,25 @@ std::string several_axes(const CollectiveAsk& ask, const GroupNet& net) {
 
 namespace {
 
-// Whether rings are gone round both ways, half of the data each.
-bool two_way(const GroupNet& net) {
-  return std::any_of(net.axes.begin(), net.axes.end(),
-                     [](const GroupAxis& a) { return a.wiring == Wiring::ring; });
-}
-
-bool both_directions(const GroupNet& net) {
-  return two_way(net) && std::none_of(net.axes.begin(), net.axes.end(), one_way);
-}
-
-std::vector<double> rates(const GroupNet& net) {
-  std::vector<double> result;
-  for (const GroupAxis& axis : net.axes) result.push_back(axis.ports * (axis.w1 / net.axes[0].w1));
-  return result;
-}
-
-bool alike(const GroupNet& net) {
-  return std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& a) {
-    return a.size == net.axes[0].size && a.ports == net.axes[0].ports && a.w1 == net.axes[0].w1;
-  });
-}
-
-bool open(const GroupNet& net) {
-  return std::any_of(net.axes.begin(), net.axes.end(),
-                     [](const GroupAxis& a) { return a.wiring == Wiring::line; });
-}
-
 // Whether all pieces step together: on equal axes, and on lines, whose ranks wait for each other
 // between the phases.
 bool in_steps(const GroupNet& net) {
   return alike(net) || open(net);
 }
 
-// The rotated orders of the axes: j, j+1, …, j-1.
-std::vector<std::vector<int>> orders(std::size_t axes) {
-  std::vector<std::vector<int>> result(axes);
-  for (std::size_t j = 0; j < axes; ++j)
-    for (std::size_t s = 0; s < axes; ++s) result[j].push_back(static_cast<int>((j + s) % axes));
-  return result;
-}
-
-// For every stage of an order, ranks whose data a rank has already; then all.
-std::vector<double> gathered(const GroupNet& net, const std::vector<int>& order) {
-  std::vector<double> result = {1};
-  for (const int a : order)
-    result.push_back(result.back() * net.axes[static_cast<std::size_t>(a)].size);
-  return result;
-}
-
-// Pieces in the rotated orders, every stage a phase of its own.
-PhasedPieces in_rotation(std::size_t axes, const std::vector<double>& shares) {
-  PhasedPieces pieces;
-  for (const std::vector<int>& order : orders(axes))
-    pieces.push_back({order, {}, shares[pieces.size()]});
-  return pieces;
-}
-
-// Phase by phase, each as long as its busiest axis takes for the pieces in turn on it.
-Seconds time_in_phases(const GroupNet& net, Bytes bytes, const PhasedPieces& pieces) {
-  std::vector<std::vector<Seconds>> busy;  // [phases][axes]
-  for (const PhasedPiece& piece : pieces) {
-    const std::vector<double> before = gathered(net, piece.order);
-    for (std::size_t s = 0; s < piece.order.size(); ++s) {
-      const auto a = static_cast<std::size_t>(piece.order[s]);
-      const auto phase = static_cast<std::size_t>(piece.phases[s]);
-      if (phase >= busy.size()) busy.resize(phase + 1, std::vector<Seconds>(net.axes.size()));
-      const GroupAxis& axis = net.axes[a];
-      const Bytes bundle = piece.share * (bytes / net.ranks()) * before[s];
-      busy[phase][a] += (axis.size - 1) * (axis.latency + bundle / (axis.w1 * axis.ports));
-    }
-  }
-  Seconds sum;
-  for (const std::vector<Seconds>& axes : busy) sum += *std::max_element(axes.begin(), axes.end());
-  return sum;
-}
-
-// The pieces that go along the axes: equal ones where axes are alike, otherwise those that need the
-// least time; empty: there are none.
+// The pieces that go along the axes, of those that step together the ones that need the least time;
+// empty: there are none.
 PhasedPieces pieces_of(const CollectiveAsk& ask, const GroupNet& net) {
-  const std::size_t k = net.axes.size();
-  if (alike(net)) return in_rotation(k, std::vector<double>(k, 1.0 / static_cast<double>(k)));
-  if (!open(net)) {
+  if (!in_steps(net)) {
     const std::vector<double> shares = balanced_shares(net.sizes(), rates(net));
-    return shares.empty() ? PhasedPieces{} : in_rotation(k, shares);
+    return shares.empty() ? PhasedPieces{} : in_rotation(net.axes.size(), shares);
   }
-  const std::vector<PhasedPieces>& ways = phased_gathers(net.sizes(), rates(net));
-  return *std::min_element(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
-    return time_in_phases(net, ask.bytes, a) < time_in_phases(net, ask.bytes, b);
-  });
+  const std::vector<PhasedPieces> ways = ways_in_phases(net);
+  const auto time = [&](const PhasedPieces& way) {
+    return time_in_phases(busy_phases(net, ask.bytes, way));
+  };
+  return *std::min_element(ways.begin(), ways.end(),
+                           [&](const auto& a, const auto& b) { return time(a) < time(b); });
 }
 
 }  // namespace
@@ -127,31 +57,6 @@ std::string balanced(const CollectiveAsk& ask, const GroupNet& net) {
   }
   return "";
 }
-
-namespace {
-
-// Piece p as pipeline 2p forwards and 2p+1 backwards, or only forwards.
-std::vector<Pipeline> pipelines(const PhasedPieces& pieces, int direction, bool both) {
-  std::vector<Pipeline> result;
-  for (const PhasedPiece& piece : pieces) {
-    for (const int way : {direction, -direction}) {
-      if (way != direction && !both) continue;
-      result.push_back({static_cast<int>(result.size()), piece.order, way, -1, piece.phases});
-    }
-  }
-  return result;
-}
-
-std::vector<double> shares_of(const PhasedPieces& pieces, bool both) {
-  std::vector<double> result;
-  for (const PhasedPiece& piece : pieces) {
-    if (both) result.push_back(piece.share / 2);
-    result.push_back(both ? piece.share / 2 : piece.share);
-  }
-  return result;
-}
-
-}  // namespace
 
 CollectivePlan plan_all_axes(const CollectiveAsk& ask, const GroupNet& net,
                              const std::vector<int>& fold) {
@@ -190,7 +95,7 @@ PortSends busiest_port_sends(const GroupNet& net) {
   for (int i = 0; i < static_cast<int>(net.axes.size()); ++i) {
     const GroupAxis& axis = net.axes[static_cast<std::size_t>(i)];
     std::vector<double> before;  // ranks whose chunks come, by order
-    for (const std::vector<int>& order : orders(net.axes.size())) {
+    for (const std::vector<int>& order : rotated_orders(net.axes.size())) {
       const auto place = std::find(order.begin(), order.end(), i) - order.begin();
       before.push_back(gathered(net, order)[static_cast<std::size_t>(place)]);
     }
@@ -214,7 +119,7 @@ ClosedForm form_all_axes(const CollectiveAsk& ask, const GroupNet& net) {
     int phases = 0;
     for (const PhasedPiece& piece : pieces) phases = std::max(phases, piece.phases.back() + 1);
     return {
-        rounds(ask.kind) * time_in_phases(net, ask.bytes, pieces),
+        rounds(ask.kind) * time_in_phases(busy_phases(net, ask.bytes, pieces)),
         times(ask.kind, fmt::format("sum over {} phases of max over axes of sum over the pieces "
                                     "on them of (A-1) * (a + share*G*V/(N*ports*W1)), P = {} "
                                     "pieces",
