@@ -26,6 +26,7 @@ struct Pipeline {
   int direction = 1;             // +1 or -1, on every ring
   int steps = -1;                // along the only axis; -1: all the way round, size - 1
   std::vector<int> phases = {};  // [stages] of order, ascending; empty: stage s in phase s
+  int pieces = 1;                // piece, piece + 1, …, together
 };
 
 // How a bundle gets from one rank to all others along an axis.
@@ -57,9 +58,11 @@ CollectivePlan gather_in_steps(const PlanFrame& frame, std::span<const Pipeline>
 
 // The axes one after the other, and the pieces one after the other: while a piece is in its second
 // unit the next is in its first. A unit is a set of axes that share ports, first travelled first.
-// Rings are gone round in `direction`.
+// Rings are gone round in `direction`. When a piece has passed the units, the pipelines `inside`
+// take a part of it each, in steps, along the axes that are left; the next begins there when it has
+// ended everywhere. The shares are those of the parts, piece by piece.
 CollectivePlan gather_in_pieces(const PlanFrame& frame, const std::vector<std::vector<int>>& units,
-                                int direction);
+                                std::span<const Pipeline> inside, int direction);
 
 // Every chunk goes on along its next axis as it arrives. Each port sends one chunk at a time in a
 // fixed order, found here by letting every port send, whenever it is free, the waiting chunk of the
