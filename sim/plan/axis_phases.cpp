@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "plan/linear_programme.h"
@@ -20,16 +21,6 @@ constexpr double kSmallestShare = 1e-9;
 std::vector<int> counted(std::size_t count) {
   std::vector<int> result(count);
   std::iota(result.begin(), result.end(), 0);
-  return result;
-}
-
-Orders rotated_orders(std::size_t axes) {
-  Orders result;
-  std::vector<int> order = counted(axes);
-  for (std::size_t j = 0; j < axes; ++j) {
-    result.push_back(order);
-    std::rotate(order.begin(), order.begin() + 1, order.end());
-  }
   return result;
 }
 
@@ -144,6 +135,13 @@ std::vector<PhasedPieces> weighed_gathers(const Axes& axes) {
 }
 
 }  // namespace
+
+std::vector<std::vector<int>> rotated_orders(std::size_t axes) {
+  std::vector<std::vector<int>> result(axes);
+  for (std::size_t j = 0; j < axes; ++j)
+    for (std::size_t s = 0; s < axes; ++s) result[j].push_back(static_cast<int>((j + s) % axes));
+  return result;
+}
 
 const std::vector<PhasedPieces>& phased_gathers(std::span<const int> sizes,
                                                 std::span<const double> rates) {

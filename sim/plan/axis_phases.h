@@ -23,6 +23,9 @@ struct PhasedPiece {
 
 using PhasedPieces = std::vector<PhasedPiece>;
 
+// The orders j, j+1, ..., j-1 of so many axes.
+std::vector<std::vector<int>> rotated_orders(std::size_t axes);
+
 // Ways to gather, of more and more phases and pieces, each the fastest of its kind by bandwidth;
 // the last keeps all axes busy all the time, or is the one with the most phases tried. An axis of
 // `sizes` ranks moves data at rates[axis], in any unit. A kind is a number of phases and a set of

@@ -32,13 +32,6 @@ std::vector<double> rates(const GroupNet& net) {
   return result;
 }
 
-std::vector<std::vector<int>> rotated_orders(std::size_t axes) {
-  std::vector<std::vector<int>> result(axes);
-  for (std::size_t j = 0; j < axes; ++j)
-    for (std::size_t s = 0; s < axes; ++s) result[j].push_back(static_cast<int>((j + s) % axes));
-  return result;
-}
-
 PhasedPieces in_rotation(std::size_t axes, const std::vector<double>& shares) {
   PhasedPieces pieces;
   for (const std::vector<int>& order : rotated_orders(axes))

@@ -18,8 +18,7 @@ bool open(const GroupNet& net);   // some axis is a line
 // What a device sends along each axis at once, in units of a link of the first.
 std::vector<double> rates(const GroupNet& net);
 
-// The rotated orders of the axes: j, j+1, …, j-1; and a piece in each.
-std::vector<std::vector<int>> rotated_orders(std::size_t axes);
+// A piece in each of the rotated orders of the axes.
 PhasedPieces in_rotation(std::size_t axes, const std::vector<double>& shares);
 // Equal pieces where axes are alike, otherwise more and more pieces and phases.
 std::vector<PhasedPieces> ways_in_phases(const GroupNet& net);
