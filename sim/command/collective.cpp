@@ -33,10 +33,7 @@ std::vector<std::string> collective_assumptions(const CollectiveRequest& request
   }
   said.push_back(fmt::format("V is {}", fmt::join(meanings, ", ")));
   if (!per_rank.empty()) said.push_back("V was computed from --bytes-per-rank " + per_rank);
-  said.push_back(request.grain == Grain::fluid
-                     ? "fluid grain: a collective is one transfer per port; exact when nothing "
-                       "else touches the port or latency is 0 and all ranks do alike"
-                     : "flow grain: every message is a flow; links are shared max-min fairly");
+  said.emplace_back(assumption(request.grain));
   const int classes = common_fold(request.cluster, request.calls, request.grain).classes();
   said.push_back(request.full ? "nothing folded: every device replayed"
                               : fmt::format("folded by symmetry: {} {} for all (--full replays "

@@ -139,6 +139,13 @@ std::string what_it_does(const Op& op) {
 std::string_view to_text(Pass pass) {
   return pass == Pass::forward ? "forward" : "backward";
 }
+std::string_view assumption(Grain grain) {
+  return grain == Grain::flow
+             ? "flow grain: every message is a flow; links are shared max-min fairly"
+             : "fluid grain: a collective is one transfer per port; exact where its closed form is "
+               "and nothing else touches the port, or where latency is 0 and all ranks do alike";
+}
+
 std::string_view to_text(MemoryKind kind) {
   constexpr std::string_view kNames[] = {"weights",  "gradients",   "optimizer",
                                          "gathered", "activations", "logits"};

@@ -35,9 +35,10 @@ enum class OpKind : std::uint8_t { compute, transfer, delay, join };
 enum class Pass : std::uint8_t { forward, backward };
 std::string_view to_text(Pass);
 // flow: every send of a plan is a transfer. fluid: the sends of a collective merge into one
-// transfer per port; exact when nothing else touches the port or latency is 0 (architecture D4).
+// transfer per port (architecture D4).
 enum class Grain : std::uint8_t { flow, fluid };
 std::string_view to_text(Grain);
+std::string_view assumption(Grain);  // "flow grain: every message is ...", and when it is exact
 
 struct Op {
   OpKind kind = OpKind::join;

@@ -263,11 +263,7 @@ std::vector<std::string> assumptions_of(const RunSpec& spec, const Prepared& run
       "MFU counts model FLOPs (3 x forward, unpadded; the lookup of an embedding is none) against "
       "the "
       "nominal peak of the chip");
-  said.push_back(options.grain == Grain::fluid
-                     ? "fluid grain: a collective is one transfer per port; exact when nothing "
-                       "else touches the port "
-                       "or latency is 0"
-                     : "flow grain: every message is a flow; links are shared max-min fairly");
+  said.emplace_back(assumption(options.grain));
   for (const AxisParts& axis : run.mesh.apart) {
     std::vector<std::string> parts;
     for (const std::string& part : axis.parts) {

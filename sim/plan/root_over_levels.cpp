@@ -65,25 +65,29 @@ class Ports {
       }
       // The axis that is gone last, or first, has most: all whose ends differ along it.
       const double a = axis->size, part = (a - 1) / a * crossing.ranks / (crossing.ranks - 1);
-      cables_.push_back(latency + shards * part * shard / (axis->w1 * axis->ports));
+      along_[axis].push_back({latency, shards * part * shard / (axis->w1 * axis->ports)});
     }
   }
 
-  Seconds end() {
+  Seconds end() const {
     Seconds latest;
-    for (const Seconds end : cables_) latest = std::max(latest, end);
-    for (auto& [port, loads] : on_) {
-      std::sort(loads.begin(), loads.end());
-      Seconds now;
-      for (const auto& [latency, load] : loads) now = std::max(now, latency) + load;
-      latest = std::max(latest, now);
-    }
+    for (const auto& [port, loads] : on_) latest = std::max(latest, end_of(loads));
+    for (const auto& [axis, loads] : along_) latest = std::max(latest, end_of(loads));
     return latest;
   }
 
  private:
-  std::map<int, std::vector<std::pair<Seconds, Seconds>>> on_;  // latency and load, by port
-  std::vector<Seconds> cables_;
+  using Loads = std::vector<std::pair<Seconds, Seconds>>;  // latency, and time on the port
+
+  static Seconds end_of(Loads loads) {
+    std::sort(loads.begin(), loads.end());
+    Seconds now;
+    for (const auto& [latency, load] : loads) now = std::max(now, latency) + load;
+    return now;
+  }
+
+  std::map<int, Loads> on_;                  // by port of a switch
+  std::map<const GroupAxis*, Loads> along_;  // by axis of a grid
 };
 
 }  // namespace

@@ -63,3 +63,23 @@ TEST_CASE("over levels: a gather of 16 under two leaves, worked out") {
   CHECK(form_over_levels(net, Bytes{50e9}, Collective::gather).time.v ==
         doctest::Approx(15.0).epsilon(1e-12));
 }
+
+// The root's links inside its node carry the shards of the node and those that others take across.
+TEST_CASE("over levels: a scatter over rails hands shards on along the links of its own node") {
+  for (const char* name : {"line:2 | rails:4", "line:3 | rails:2", "torus:2x2 | rails:2",
+                           "ring:4 | rails:3", "full-mesh:3 | rails:2"}) {
+    const Cluster made = cluster(name);
+    const GroupNet net = group_net(made, all_axes(made));
+    const CollectiveAsk scatter{Collective::scatter, Bytes{67108864.0}};
+    const AlgorithmRow& direct = *find_algorithm("direct");
+    CAPTURE(made.text);
+    CHECK(std::abs(direct.closed_form(scatter, net).time / simulated(made, scatter, direct) - 1) <
+          1e-9);
+    const CollectiveAsk broadcast{Collective::broadcast, Bytes{67108864.0}};
+    const Seconds taken = simulated(made, broadcast, *choose_algorithm(broadcast, net).best);
+    for (const AlgorithmRow* row : considered(broadcast, net)) {
+      CAPTURE(row->name);
+      CHECK(taken < simulated(made, broadcast, *row) * 1.02);
+    }
+  }
+}
