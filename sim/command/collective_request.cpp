@@ -199,11 +199,15 @@ std::vector<Wanted> read_kinds(const CollectiveArguments& args, std::vector<Prob
   return kinds;
 }
 
-// "all-gather, all-to-all".
-std::string kinds_text(const std::vector<Wanted>& kinds) {
+// An option that is for other kinds.
+Problem of_other_kinds(const char* option, const std::string& value, const char* its_kinds,
+                       const std::vector<Wanted>& found) {
   std::vector<std::string_view> names;
-  for (const Wanted& wanted : kinds) names.push_back(to_text(wanted.kind));
-  return fmt::format("{}", fmt::join(names, ", "));
+  for (const Wanted& wanted : found) names.push_back(to_text(wanted.kind));
+  return {argument_pos(option, value),
+          fmt::format("expected {} with a {} only, found it with {}", option, its_kinds,
+                      fmt::join(names, ", ")),
+          ""};
 }
 
 constexpr int kMostShift = 1'000'000'000;
@@ -230,11 +234,7 @@ void check_shift(const CollectiveArguments& args, const Numbers& given,
     return wanted.kind == Collective::collective_permute;
   });
   if (!permutes) {
-    problems.push_back({pos,
-                        fmt::format("expected --shift with a collective-permute only, found it "
-                                    "with {}",
-                                    kinds_text(kinds)),
-                        ""});
+    problems.push_back(of_other_kinds("--shift", *args.shift, "collective-permute", kinds));
   } else if (*given.shift % last.size == 0) {
     problems.push_back(
         {pos,
@@ -253,11 +253,8 @@ void check_root(const CollectiveArguments& args, const Numbers& given,
   const bool any = std::any_of(kinds.begin(), kinds.end(),
                                [](const Wanted& wanted) { return rooted(wanted.kind); });
   if (!any) {
-    problems.push_back({pos,
-                        fmt::format("expected --root with a broadcast, reduce, gather or scatter "
-                                    "only, found it with {}",
-                                    kinds_text(kinds)),
-                        ""});
+    problems.push_back(
+        of_other_kinds("--root", *args.root, "broadcast, reduce, gather or scatter", kinds));
   } else if (*given.root < 0 || *given.root >= ranks) {
     problems.push_back({pos,
                         fmt::format("expected a root from 0 to {}, a rank of the group, found {}",

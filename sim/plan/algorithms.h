@@ -68,7 +68,7 @@ struct GroupNet {
   bool meets = false;    // two axes are parts of one axis of a grid with another between them: what
                          // goes along one passes links that the other needs
 
-  // Closed forms may be wrong.
+  // Closed forms may be wrong; those of a graph say so themselves.
   bool irregular() const { return uneven || meets || graph != nullptr; }
   int ranks() const;
   std::vector<int> sizes() const;
@@ -95,6 +95,8 @@ struct ClosedForm {
   Seconds time;
   std::string formula;  // in N, V, W1 and a (latency), as evaluated
   bool exact = true;    // false: the latency term is an estimate
+
+  bool exact_on(const GroupNet& net) const { return exact && !net.uneven && !net.meets; }
 };
 
 struct Composite;  // plan/composite.h

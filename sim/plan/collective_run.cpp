@@ -107,7 +107,7 @@ CollectiveInstance describe_call(const CollectiveCall& call, const Cluster& clus
   instance.algorithm = call.algorithm->name;
   instance.analytic = form.time;
   instance.formula = form.formula;
-  instance.exact = form.exact && !net.uneven && !net.meets;
+  instance.exact = form.exact_on(net);
   if (net.meets) instance.formula += ", as if its axes shared no links";
   if (net.uneven) instance.formula += ", W1 of the slowest link, half beside a missing one";
   instance.terms = terms_text(instance.formula, *call.algorithm, net);

@@ -36,8 +36,7 @@ struct Candidate {
 Candidate candidate(const AlgorithmRow& row, const CollectiveAsk& ask, const Cluster& cluster,
                     const GroupNet& net) {
   const ClosedForm form = row.closed_form(ask, net);
-  const bool exact = form.exact && !net.uneven && !net.meets;
-  return {&row, form.time, exact ? 0 : sends_of(row, ask, cluster, net)};
+  return {&row, form.time, form.exact_on(net) ? 0 : sends_of(row, ask, cluster, net)};
 }
 
 Seconds laid_over_links(const AlgorithmRow& row, const CollectiveAsk& ask, const Cluster& cluster,

@@ -102,7 +102,7 @@ ClosedForm textbook_over_levels(const CollectiveAsk& ask, const GroupNet& net) {
 namespace {
 
 // Whether all axes have the same W.
-bool alike(const GroupNet& net) {
+bool same_w(const GroupNet& net) {
   return std::all_of(net.axes.begin(), net.axes.end(), [&](const GroupAxis& axis) {
     return axis.w1 * axis.ports == net.axes[0].w1 * net.axes[0].ports;
   });
@@ -146,7 +146,7 @@ ClosedForm textbook(const CollectiveAsk& ask, const GroupNet& net) {
         const Bytes half = ask.bytes * (axis.size / 4.0 / net.ranks());
         slowest = std::max(slowest, half / (axis.w1 * axis.ports));
       }
-      return {slowest, alike(net) ? "V*max(A)/(4*N*W)" : "max(A/W)*V/(4*N)", false};
+      return {slowest, same_w(net) ? "V*max(A)/(4*N*W)" : "max(A/W)*V/(4*N)", false};
     }
     case Collective::collective_permute:
       if (!ask.targets.empty()) return no_textbook(kUnpriced);
