@@ -39,8 +39,10 @@ std::string convention_of(const GroupAxis& axis) {
 
 }  // namespace
 
-std::string bandwidth_convention(const GroupNet& net) {
-  if (net.axes.empty()) return "one device: nothing is sent";
+namespace {
+
+// Of each axis or level, where they differ.
+std::string conventions_of(const GroupNet& net) {
   std::vector<std::pair<std::string, std::string>> said;  // text, names of the axes
   for (const GroupAxis& axis : net.axes) {
     const std::string one = convention_of(axis);
@@ -57,6 +59,13 @@ std::string bandwidth_convention(const GroupNet& net) {
   for (const auto& [one, names] : said)
     texts.push_back(names.empty() ? one : fmt::format("{}: {}", names, one));
   return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+}  // namespace
+
+std::string bandwidth_convention(const GroupNet& net) {
+  if (net.axes.empty()) return "one device: nothing is sent";
+  return conventions_of(net) + (net.strided ? "; what each group has of the links they share" : "");
 }
 
 namespace {

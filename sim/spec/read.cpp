@@ -97,6 +97,16 @@ std::string in_place(const Place& place) {
   return place.name.empty() ? std::string() : fmt::format(" in {}", place.name);
 }
 
+// Of a key that a map beside it has: where it stands; "": in none.
+std::string stands_in(const std::string& key, const Place& place, const Children& children) {
+  for (const Children::Named& child : children.named) {
+    const Children below = children_in_table(place.file, child_path(place.path, child.key));
+    for (const Children::Named& its : below.named)
+      if (its.key == key) return fmt::format("it stands in {}: {{{}: ...}}", child.key, key);
+  }
+  return "";
+}
+
 void report_unknown(const NodeEntry& entry, const Place& place, const Children& children,
                     Problems& problems) {
   const std::string path = child_path(place.path, entry.key);
@@ -111,7 +121,8 @@ void report_unknown(const NodeEntry& entry, const Place& place, const Children& 
   problems.push_back({entry.key_pos,
                       fmt::format("unknown key {}{}; expected {}", in_quotes(entry.key),
                                   in_place(place), joined_or(keys)),
-                      close.empty() ? "" : fmt::format("did you mean \"{}\"?", close)});
+                      close.empty() ? stands_in(entry.key, place, children)
+                                    : fmt::format("did you mean \"{}\"?", close)});
 }
 
 void report_missing(const Node& node, const Place& place, const Children& children,
